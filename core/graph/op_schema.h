@@ -27,6 +27,14 @@ struct OpSchema {
     std::vector<std::string> returns;  ///< schema return types: {"Tensor"}, {"Tensor","Tensor"}, {"Tensor[]"}
     std::string shapeRule;           ///< name of the shape rule (op_types.h); empty: types cannot be inferred
     bool core = false;               ///< member of core ATen: decompose leaves it alone
+    std::string decomposition;       ///< name of the rewrite in passes/graph/decompose_*.cpp; empty: none
+    std::string lowering;            ///< family lower_to_loops treats it with ("pointwise", "gemm"); empty: none
+    std::string text;                ///< schema text, "(Tensor self, Tensor other, *, Scalar alpha=1) -> Tensor"
+
+    /// Position of an argument by name, -1 when there is none.
+    int indexOf(std::string_view name) const;
+    /// Whether any argument is written to.
+    bool mutates() const;
 };
 /// Null for an unknown op.
 const OpSchema* findOp(std::string_view target);
