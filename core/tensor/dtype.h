@@ -37,5 +37,8 @@ float halfToFloat(uint16_t);
 uint16_t floatToHalf(float);
 float bf16ToFloat(uint16_t);
 uint16_t floatToBf16(float);
+/// For the one-byte floats (bit layout by dtype). Slow; for tests, reference and printing.
+float f8ToFloat(DType, uint8_t);
+uint8_t floatToF8(DType, float);
 
 }  // namespace fw
