@@ -1,0 +1,37 @@
+// Precompiled Qt and standard headers of the views: they cost most of each file's compile time.
+#pragma once
+#include <QAbstractItemModel>
+#include <QAbstractScrollArea>
+#include <QAction>
+#include <QApplication>
+#include <QBoxLayout>
+#include <QClipboard>
+#include <QFontDatabase>
+#include <QHeaderView>
+#include <QImage>
+#include <QKeyEvent>
+#include <QLabel>
+#include <QLineEdit>
+#include <QMainWindow>
+#include <QMouseEvent>
+#include <QPainter>
+#include <QPainterPath>
+#include <QPointer>
+#include <QProcess>
+#include <QPushButton>
+#include <QScrollBar>
+#include <QTimer>
+#include <QToolButton>
+#include <QTreeView>
+#include <QWheelEvent>
+#include <QWidget>
+#include <QtConcurrent>
+
+#include <algorithm>
+#include <atomic>
+#include <functional>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <vector>
