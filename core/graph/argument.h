@@ -1,6 +1,7 @@
 // Arguments of a graph node: the argument union of torch.export, and what FX text can spell.
 #pragma once
 #include <cstdint>
+#include <functional>
 #include <string>
 #include <utility>
 #include <variant>
@@ -37,7 +38,14 @@ struct Complex { double re = 0, im = 0; friend bool operator==(const Complex&, c
 struct Verbatim { std::string text; friend bool operator==(const Verbatim&, const Verbatim&) = default; };
 
 struct Argument;
-struct ArgList { std::vector<Argument> items; bool tuple = false; };
+/// A list or tuple. With `keys` (one per item) it is a dict {'k': v}; with `call` it is call(items...) of a plain constructor that FX text
+/// can hold around values: "slice", "torch.Size", a named tuple; an item whose key is not empty is then a keyword.
+struct ArgList {
+    std::vector<Argument> items;
+    bool tuple = false;
+    std::vector<std::string> keys = {};
+    std::string call = {};
+};
 
 /// bool before int64 on purpose: True is not 1 in FX text. Expr holds a symbolic int written inline (rare; usually a ValueRef to a Sym value).
 struct Argument {

@@ -57,6 +57,8 @@ struct SourceFrame {
     bool user = true;
     friend bool operator==(const SourceFrame&, const SourceFrame&) = default;
 };
+/// False for files of site-packages, of torch itself, of the Python library, and for generated code.
+bool isUserFile(std::string_view file);
 /// Where a node comes from. Innermost frame last, as Python prints it.
 struct Provenance {
     std::vector<SourceFrame> stack;
@@ -102,6 +104,7 @@ struct GraphInput {
     std::string target;       ///< FQN of the parameter, buffer or constant
     bool persistent = true;   ///< buffers
     Argument constant;        ///< ConstantValue: the Python constant
+    bool attribute = false;   ///< FX text reads it as `name = self.target` inside the body instead of taking it as a parameter
 };
 enum class OutputKind : uint8_t {
     User, Loss, BufferMutation, ParameterMutation, UserInputMutation, GradientToParameter, GradientToUserInput, Token,
