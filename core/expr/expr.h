@@ -59,7 +59,8 @@ public:
     /// A total order that depends on structure and names only (never on addresses).
     static int compareOrder(Expr a, Expr b);
 
-    /// Python-like text: "s27*s77", "(i0 + 3)//2", "Mod(i0, 4)"; parse() reads it back to the same handle.
+    /// Python-like text in torch's spelling: "s27*s77", "((i0 + 3)//2)" (a floor division always has its parentheses), "Mod(i0, 4)";
+    /// parseExpr() reads it back to the same handle. Huge shared expressions name their parts: "(_0 := ...)".
     std::string str() const;
 
     friend bool operator==(Expr a, Expr b) { return a.node_ == b.node_; }
@@ -106,7 +107,14 @@ struct Affine { Expr coefficient, rest; };
 std::optional<Affine> affineIn(Expr, std::string_view symbol);
 /// Value with every symbol bound; error on an unbound symbol, a division by zero or an overflow.
 Result<int64_t> evaluate(Expr, const std::map<std::string, int64_t, std::less<>>&);
-/// Reads sympy-style text (formats.md 3.3): + - * ** // %, FloorDiv, Mod, PythonMod, ModularIndexing, Min, Max, relations, calls.
+/// The same for expressions that may be floats (IntTrueDiv, ToFloat, OpaqueUnaryFn_sqrt ...).
+Result<double> evaluateNumber(Expr, const std::map<std::string, int64_t, std::less<>>&);
+/// a <= b for all values of the symbols; false when it cannot be shown.
+bool provesLessEqual(Expr a, Expr b, const Ranges&);
+/// a < b for all values of the symbols; false when it cannot be shown.
+bool provesLess(Expr a, Expr b, const Ranges&);
+/// Reads sympy-style text (formats.md 3.3): + - * ** // %, FloorDiv, Mod, PythonMod, ModularIndexing, Min, Max, relations, calls;
+/// and sympy's srepr (Add(Symbol('s77', positive=True), Integer(1))). True/False are 1/0.
 Result<Expr> parseExpr(std::string_view text);
 
 }  // namespace fw
