@@ -38,8 +38,8 @@ struct Complex { double re = 0, im = 0; friend bool operator==(const Complex&, c
 struct Verbatim { std::string text; friend bool operator==(const Verbatim&, const Verbatim&) = default; };
 
 struct Argument;
-/// A list or tuple. With `keys` (one per item) it is a dict {'k': v}; with `call` it is call(items...) of a plain constructor that FX text
-/// can hold around values: "slice", "torch.Size", a named tuple; an item whose key is not empty is then a keyword.
+/// A list or tuple. With `call` it is call(items...) of a plain constructor that FX text can hold around values: "slice", "torch.Size", a named
+/// tuple; `keys` then is empty or holds one keyword per item ("" for positional). call "{}" is a dict, `keys` its string keys.
 struct ArgList {
     std::vector<Argument> items;
     bool tuple = false;

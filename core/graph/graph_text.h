@@ -1,7 +1,8 @@
 // FX readable text <-> Graph IR (formats.md section 3). Printing then parsing gives the same graph up to ids;
 // parsing then printing gives the same text for text that we printed.
 #pragma once
-#include "core/base/cancel.h"
+#include <functional>
+
 #include "core/graph/graph.h"
 
 namespace fw {
@@ -21,6 +22,10 @@ std::string printArgument(const Argument&, const std::function<std::string(Value
 
 /// Reads print_readable text, gm.code, fx_graph_readable/transformed/runnable.py, TORCH_LOGS text with prefixes, print(ep).
 /// `where` names the source in errors ("file:line"). Executes nothing. Missing types are inferred where ops.def knows the op.
+/// The first graph of the text.
 Result<Graph> parseGraph(std::string_view text, const std::string& where);
+/// Every graph of the text in order (logs hold several), with the heading that stood above it ("Forward graph 0"), else an empty title.
+struct ParsedGraph { std::string title; Graph graph; };
+Result<std::vector<ParsedGraph>> parseGraphs(std::string_view text, const std::string& where);
 
 }  // namespace fw

@@ -103,7 +103,7 @@ Types where(const TypeContext& c) {
     const bool prims = c.node.target.starts_with("prims.");
     Promotion promotion;
     std::vector<const TensorType*> tensors{&c.tensor(prims ? "pred" : "condition")};
-    for (std::string_view name : prims ? std::initializer_list<std::string_view>{"a", "b"} : std::initializer_list<std::string_view>{"self", "other"}) {
+    for (std::string_view name : {std::string_view(prims ? "a" : "self"), std::string_view(prims ? "b" : "other")}) {
         const Argument value = c.arg(name);
         if (value.is<ValueRef>() && c.optionalTensor(name)) {
             tensors.push_back(c.optionalTensor(name));

@@ -10,6 +10,8 @@ namespace {
 
 // Each level of nesting takes a few hundred bytes of stack here and in whoever walks the tree. Real graphs nest below 10.
 constexpr int maxDepth = 200;
+// Operators, attributes or calls in a row; each makes the tree one deeper. FX writes one operator per statement.
+constexpr int maxChain = 50;
 
 using Kind = PyExpr::Kind;
 
@@ -83,7 +85,7 @@ private:
                 if (text_.substr(at_, op.text.size()) == op.text) { found = &op; break; }
             // "=" directly after an operator character is an in-place statement, which is not an expression
             if (!found || found->precedence < minPrecedence) return left;
-            if (length > maxDepth) return badInput("an expression of more than " + std::to_string(maxDepth) + " operators, which no captured graph has");
+            if (length > maxChain) return badInput("an expression of more than " + std::to_string(maxChain) + " operators, which no captured graph has");
             at_ += found->text.size();
             // ** associates to the right, all others to the left
             FW_TRY(right, expression(depth + 1, found->text == "**" ? found->precedence : found->precedence + 1));
@@ -130,7 +132,7 @@ private:
         size_t begin = at_;
         FW_TRY(e, atom(depth));
         for (int length = 0;; ++length) {
-            if (length > maxDepth) return badInput("a chain of more than " + std::to_string(maxDepth) + " attributes or calls");
+            if (length > maxChain) return badInput("a chain of more than " + std::to_string(maxChain) + " attributes or calls");
             char c = peek();
             if (c == '.') {
                 ++at_;
