@@ -47,4 +47,9 @@ OpKind opKind(const Node&);
 /// Unsupported when the op has no rule. Strides follow PyTorch's rules where the rule knows them, else contiguous.
 Result<std::vector<ValueType>> inferTypes(const Node&, const std::function<const ValueType*(ValueId)>& typeOf, const Ranges&);
 
+/// Whether the elements lie row-major without gaps (dimensions of size 1 do not matter). Unknown strides count as contiguous.
+bool isContiguous(const TensorType&, const Ranges&);
+/// Whether the tensor can be seen with these sizes (no -1 among them) without a copy, as Tensor.view decides.
+bool canView(const TensorType&, const std::vector<Expr>& sizes, const Ranges&);
+
 }  // namespace fw

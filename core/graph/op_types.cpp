@@ -31,7 +31,23 @@ constexpr int64_t kCompareAt = 4099;
 /// squeeze_, t_ and their like change the sizes of their operand: they have the type of the op without the underscore.
 constexpr std::string_view kViewInPlace = "view_inplace";
 
+/// A context for geometry alone, outside any node.
+struct GeometryContext {
+    Node node;
+    OpSchema schema;
+    TypeContext::TypeOf none = [](ValueId) { return nullptr; };
+    TypeContext context;
+    explicit GeometryContext(const Ranges& ranges) : context(node, schema, none, ranges) {}
+};
+
 }  // namespace
+
+bool isContiguous(const TensorType& t, const Ranges& ranges) {
+    return isContiguousLike(GeometryContext(ranges).context, t.sizes, stridesOf(t));
+}
+bool canView(const TensorType& t, const std::vector<Expr>& sizes, const Ranges& ranges) {
+    return viewStrides(GeometryContext(ranges).context, t, sizes).has_value();
+}
 
 void TypeContext::fail(std::string message) const {
     throw RuleFailure{badInput(fmt::format("{} ({}): {}", node.name, node.target, message))};

@@ -92,7 +92,7 @@ Types arange(const TypeContext& c) {
         length = int64_t(count);
     } else {
         const Expr span = c.toExpr(end) - c.toExpr(start), by = c.toExpr(step);
-        const Expr count = by.isConst(1) ? span : ceilDiv(span, by);
+        const Expr count = by.isConst(1) ? span : by.isConst() && by.constant() > 0 ? floorDiv(span + by - 1, by) : ceilDiv(span, by);
         const Bounds known = boundsOf(count, c.ranges);
         length = c.simplified(known.min && *known.min >= 0 ? count : maxOf(count, 0));
     }

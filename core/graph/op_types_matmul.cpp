@@ -165,10 +165,10 @@ Types attention(const TypeContext& c) {
     Sizes sizes = query.sizes;
     sizes.back() = value.sizes.back();
     TensorType out = makeTensor(query.dtype, sizes, query.device);
-    // The CPU's flash kernel (float, no dropout, 4 dimensions) lays its result out as (batch, length, heads, size).
-    if (sizes.size() == 4 && query.device.type == "cpu" && isFloat(query.dtype) && !c.node.target.starts_with("aten._scaled_dot_product_attention_math")) {
-        out.strides = {sizes[1] * sizes[2] * sizes[3], sizes[3], sizes[1] * sizes[3], Expr(1)};
-    }
+    // The kernels lay their result out in the query's order of dimensions.
+    TensorType likeQuery = query;
+    likeQuery.sizes = sizes;
+    if (sizes.size() == 4 && !c.node.target.starts_with("aten._scaled_dot_product_attention_math")) out.strides = elementwiseStrides(c, sizes, {&likeQuery});
     Types types{out};
     if (c.schema.returns.size() > 1 && c.node.target.starts_with("aten._scaled_dot_product_attention_math")) {
         Sizes weights = query.sizes;

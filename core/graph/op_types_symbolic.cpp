@@ -50,8 +50,8 @@ Types symbolic(const TypeContext& c) {
         if (a.kind == Kind::Bool) return sym(Kind::Bool, known ? std::optional(Expr::compare(op == "and_" ? "and" : "or", {*a.expr, *b.expr})) : std::nullopt);
         return sym(Kind::Int, std::nullopt);
     }
-    if (op == "sym_float" || op == "sqrt") return sym(Kind::Float, op == "sym_float" ? a.expr : std::nullopt);
-    if (op == "truediv") return sym(Kind::Float, known ? std::optional(Expr::call("IntTrueDiv", {*a.expr, *b.expr})) : std::nullopt);
+    if (op == "sym_float" || op == "sqrt") return sym(Kind::Float, op == "sym_float" && known && a.kind == Kind::Int ? std::optional(Expr::call("ToFloat", {*a.expr})) : std::nullopt);
+    if (op == "truediv") return sym(Kind::Float, known && !floating ? std::optional(Expr::call("IntTrueDiv", {*a.expr, *b.expr})) : std::nullopt);
     if (op == "ceil" || op == "floor" || op == "trunc" || op == "sym_int" || op == "index") {
         if (a.expr && a.expr->kind() == ExprKind::Call && a.expr->name() == "IntTrueDiv") {
             const Expr n = a.expr->args()[0], d = a.expr->args()[1];
@@ -59,7 +59,7 @@ Types symbolic(const TypeContext& c) {
         }
         return sym(Kind::Int, a.expr && a.expr->kind() != ExprKind::Call ? a.expr : std::nullopt);
     }
-    if (!known) return sym(arithmetic, std::nullopt);
+    if (!known || floating) return sym(arithmetic, std::nullopt);  // the algebra is of integers
     const Expr x = *a.expr, y = binary ? *b.expr : Expr(0);
     if (op == "add") return sym(arithmetic, x + y);
     if (op == "sub") return sym(arithmetic, x - y);
@@ -68,7 +68,7 @@ Types symbolic(const TypeContext& c) {
     if (op == "pos") return sym(arithmetic, x);
     if (op == "sym_max") return sym(arithmetic, maxOf(x, y));
     if (op == "sym_min") return sym(arithmetic, minOf(x, y));
-    if (floating || y.isConst(0)) return sym(arithmetic, std::nullopt);
+    if (y.isConst(0)) return sym(arithmetic, std::nullopt);
     if (op == "floordiv") return sym(Kind::Int, floorDiv(x, y));
     if (op == "mod") return sym(Kind::Int, mod(x, y));
     if (op == "pow" && y.isConst() && y.constant() >= 0 && y.constant() <= 8) {
