@@ -28,6 +28,11 @@ std::string unmangled(const std::string& callee) {
     return callee;
 }
 
+/// What a value may be called: the constants of Python and self mean something else.
+bool isVariable(std::string_view name) {
+    return isIdentifier(name) && name != "self" && name != "None" && name != "True" && name != "False" && name != "inf" && name != "nan" && name != "Ellipsis";
+}
+
 std::string lastPart(const std::string& dotted) {
     size_t dot = dotted.rfind('.');
     return dot == std::string::npos ? dotted : dotted.substr(dot + 1);
@@ -95,13 +100,14 @@ Result<void> FxReader::readParams() {
 }
 
 Result<void> FxReader::readParam(std::string_view text, std::string_view note) {
-    if (text == "self" || text == "/" || text == "*") return {};
+    if (text == "/" || text == "*") return {};
     if (size_t equals = assignment(text); equals != std::string_view::npos) text = trimmed(text.substr(0, equals));  // a default: FX never relies on it
     size_t colon = findTopLevel(text, ':');
     std::string_view name = trimmed(text.substr(0, colon)), annotation;
     if (colon != std::string_view::npos) annotation = trimmed(text.substr(colon + 1));
     while (name.starts_with('*')) name.remove_prefix(1);
-    if (!isIdentifier(name)) return fail(block_.line, "'" + std::string(name.substr(0, 60)) + "' is no parameter name");
+    if (name == "self") return {};
+    if (!isVariable(name)) return fail(block_.line, "'" + std::string(name.substr(0, 60)) + "' is no parameter name");
     std::string content(annotation);
     if (auto quoted = readPythonString(annotation)) content = *quoted;
     addInput(name, content, note);
@@ -214,7 +220,7 @@ Result<void> FxReader::buildNode(const PyExpr& e, std::string_view source, Node&
 }
 
 Result<void> FxReader::readAssign(std::string_view name, std::string_view annotation, std::string_view text, int line) {
-    if (!isIdentifier(name)) return fail(line, "'" + std::string(name.substr(0, 60)) + "' on the left of '=' is no name");
+    if (!isVariable(name)) return fail(line, "'" + std::string(name.substr(0, 60)) + "' on the left of '=' is no name");
     std::string key(name);
     auto parsed = parsePythonExpression(text);
     if (!parsed.ok()) return fail(line, parsed.error().message);
@@ -224,6 +230,7 @@ Result<void> FxReader::readAssign(std::string_view name, std::string_view annota
         Pending& p = pending_.back();
         p.named = true;
         p.annotated = !annotation.empty();
+        usedNames_.erase(p.node.name);
         p.node.name = freeName(name);
         p.node.outputs[0].name = p.node.name;
         p.node.outputs[0].type = typeOf(annotation);
@@ -285,7 +292,7 @@ Result<void> FxReader::readDestructure(std::string_view names, std::string_view 
     std::vector<GraphInput> given = std::move(graph_.inputs);
     graph_.inputs.clear();
     for (std::string_view name : splitTopLevel(names, ',')) {
-        if (!isIdentifier(name)) return fail(line, "'" + std::string(name.substr(0, 60)) + "' is no name");
+        if (!isVariable(name)) return fail(line, "'" + std::string(name.substr(0, 60)) + "' is no name");
         const GraphInput* same = nullptr;
         for (const GraphInput& in : given)
             if (in.value.name == name) same = &in;

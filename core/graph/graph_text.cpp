@@ -119,7 +119,10 @@ bool isSetItem(const Node& n) { return n.target == "_operator.setitem" && n.args
 
 std::string annotation(const ValueType& type, bool strides) {
     std::string text = describeType(type, strides);
-    return text.empty() ? text : ": \"" + text + "\"";
+    if (text.empty()) return text;
+    // Only the text of an opaque type can hold what needs escaping.
+    if (text.find_first_of("\"\\\n\r\t") != std::string::npos) return ": " + pythonString(text);
+    return ": \"" + text + "\"";
 }
 
 std::string nameIn(const GraphIndex& index, ValueId id) {
