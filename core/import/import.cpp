@@ -86,6 +86,21 @@ Result<ImportedFile> dispatch(const Blob& bytes, const std::string& path, const 
     }
 }
 
+/// Messages quote names from the file. Control characters in them would break the one line that every error is, so they are shown as '?'.
+void makePrintable(std::string& text) {
+    constexpr size_t kLongest = 500;
+    for (char& c : text)
+        if (static_cast<unsigned char>(c) < 32 || c == 127) c = '?';
+    if (text.size() > kLongest) text = text.substr(0, kLongest) + "...";
+}
+Error printable(Error e) {
+    makePrintable(e.message);
+    makePrintable(e.where);
+    for (std::string& line : e.trail) makePrintable(line);
+    if (e.trail.size() > 8) e.trail.resize(8);  // one line per nested graph
+    return e;
+}
+
 /// What other tools left beside a capture and a user may want to read next to it.
 void addNeighbours(ImportedFile& file) {
     constexpr uint64_t kLargest = uint64_t{1} << 20;
@@ -104,7 +119,11 @@ void addNeighbours(ImportedFile& file) {
 
 Result<ImportedFile> importBytes(const Blob& bytes, const std::string& path, const Progress& progress) {
     try {
-        return dispatch(bytes, path, progress);
+        auto file = dispatch(bytes, path, progress);
+        if (!file.ok()) return printable(std::move(file.error()));
+        for (ImportedModel& model : file->models)
+            for (std::string& note : model.notes) makePrintable(note);
+        return file;
     } catch (const std::bad_alloc&) {
         return badInput("needs more memory than this machine gives; close other programs or open a smaller file", path);
     } catch (const InternalError&) {
