@@ -1,6 +1,6 @@
 // Myers' O(ND) diff over lines in linear space (the middle snake splits the problem), after common ends are cut off and lines are
-// numbered. When two texts differ so much that D outgrows a bound, the block is replaced as a whole except for lines that are unique in
-// both: a diff drawn for a person gains nothing from more.
+// numbered. When two texts differ so much that D outgrows a bound, lines that are unique in both split the block, or, without such lines,
+// the furthest point reached does: the script is then no longer the shortest, which a person reading it does not notice.
 #include <algorithm>
 #include <unordered_map>
 
@@ -9,8 +9,8 @@
 namespace fw {
 namespace {
 
-// D per split. 5,000 lines against 5,000 unrelated ones then cost some 10^7 steps at most (a few ms on the build machine).
-constexpr int maxDistance = 1500;
+// D per split, on each side. 5,000 lines against 5,000 unrelated ones then take 10 to 40 ms on the build machine.
+constexpr int maxDistance = 384;
 
 std::vector<std::string_view> linesOf(std::string_view text) {
     std::vector<std::string_view> out;
@@ -38,7 +38,10 @@ public:
             trim(box);
             if (box.a0 == box.a1 || box.b0 == box.b1) continue;
             Snake snake;
-            if (!middleSnake(box, snake)) { anchors(box, work); continue; }
+            if (!middleSnake(box, snake)) {
+                if (!anchors(box, work)) splitAtFurthest(box, work);
+                continue;
+            }
             for (int i = 0; i < snake.length; ++i) keep(snake.a + i, snake.b + i);
             work.push_back({box.a0, snake.a, box.b0, snake.b});
             work.push_back({snake.a + snake.length, box.a1, snake.b + snake.length, box.b1});
@@ -110,8 +113,21 @@ private:
         return inside && !corner;
     }
 
-    /// Lines that occur once on both sides, in an increasing run, split the box; without any the box is a replacement.
-    void anchors(const Box& x, std::vector<Box>& work) {
+    /// Splits where the forward search of middleSnake got furthest; nothing when it got nowhere (the box is then a replacement).
+    void splitAtFurthest(const Box& x, std::vector<Box>& work) {
+        const int n = x.a1 - x.a0, m = x.b1 - x.b0, offset = int(forward_.size()) / 2;
+        int bestI = 0, bestJ = 0;
+        for (int k = -offset + 1; k < offset; ++k) {
+            int i = forward_[size_t(offset + k)], j = i - k;
+            if (i <= n && j >= 0 && j <= m && i + j > bestI + bestJ) { bestI = i; bestJ = j; }
+        }
+        if (bestI + bestJ == 0 || (bestI == n && bestJ == m)) return;
+        work.push_back({x.a0, x.a0 + bestI, x.b0, x.b0 + bestJ});
+        work.push_back({x.a0 + bestI, x.a1, x.b0 + bestJ, x.b1});
+    }
+
+    /// Lines that occur once on both sides, in an increasing run, split the box. False without any.
+    bool anchors(const Box& x, std::vector<Box>& work) {
         std::unordered_map<int, std::pair<int, int>> count;  // line -> occurrences in a, place in a
         for (int i = x.a0; i < x.a1; ++i) { auto& c = count[a_[size_t(i)]]; ++c.first; c.second = i; }
         std::unordered_map<int, std::pair<int, int>> countB;
@@ -135,7 +151,9 @@ private:
             a1 = a;
             b1 = b;
         }
-        if (!tails.empty()) work.push_back({x.a0, a1, x.b0, b1});
+        if (tails.empty()) return false;
+        work.push_back({x.a0, a1, x.b0, b1});
+        return true;
     }
 
     std::vector<int> a_, b_;
