@@ -23,6 +23,7 @@
 // - types never convert implicitly: to_dtype is explicit. f16/bf16 values are only loaded, converted and stored; arithmetic is f32 or wider.
 #pragma once
 #include <memory>
+#include <optional>
 #include <string>
 #include <variant>
 #include <vector>
@@ -94,6 +95,7 @@ struct Store {
 /// OnlineSoftmax: update takes (value); field 0 = max, 1 = sum of exp(value - max).
 enum class ReduceKind : uint8_t { Sum, Prod, Max, Min, Any, All, ArgMax, ArgMin, Welford, OnlineSoftmax, Xor };
 std::string_view reduceName(ReduceKind);
+std::optional<ReduceKind> reduceFromName(std::string_view);
 int reduceFields(ReduceKind);
 
 struct AccDecl {
