@@ -2,6 +2,7 @@
 #pragma once
 #include <QAbstractScrollArea>
 
+#include "views/qobject_compare.h"
 #include "views/code_model.h"
 #include "views/selection.h"
 

@@ -5,6 +5,7 @@
 #include <QTimer>
 
 #include "core/pipeline/trace.h"
+#include "views/qobject_compare.h"
 #include "views/graph_scene.h"
 #include "views/layout_lane.h"
 #include "views/selection.h"
@@ -95,22 +96,34 @@ protected:
     void scrollContentsBy(int dx, int dy) override;
 
 private:
+    struct Anchor { uint64_t id = 0; bool group = false; QPointF at; };
+
     void request();
     void adopt(const LayoutAnswer&);
+    std::vector<StepGraphs> chainOf(int step) const;
+    Anchor chooseAnchor() const;
+    void showFirstView();
+    void cameraMoved();
     void updateScrollBars();
     void zoomAt(const QPointF& widgetPoint, double factor);
     void panBy(const QPointF& pixels);
     void ensureVisible(const QRectF& sceneRect);
+    void openAround(int node);
     void selectionChanged(const QObject* origin);
+    std::vector<int> selectedNodes() const;
+    void selectDrawn(const std::vector<int>& nodes, bool jump);
     void moveSelection(int key, bool extend);
+    void goToChange(int direction);
     void pick(const QPoint&, Qt::KeyboardModifiers);
     void hoverAt(const QPoint&);
+    void showFind();
     QRectF minimapRect() const;
+    QRectF viewScene() const;
     void drawOverlay(QPainter&) const;
+    void drawMinimap(QPainter&) const;
     void drawState(QPainter&) const;
     PaintOptions paintOptions() const;
-    double devicePixelRatioNow() const;
-    void animate();
+    void looksChanged();
 
     Selection* selection_;
     std::shared_ptr<const Trace> trace_;
@@ -119,31 +132,35 @@ private:
     LoopProgramPtr loneProgram_;
 
     LayoutLane lane_;
-    std::shared_ptr<const GraphScene> scene_, previousScene_;
+    std::shared_ptr<const GraphScene> scene_;
+    int sceneStep_ = -1;
     TileCache tiles_;
     Camera camera_;
     std::set<uint64_t> open_;
-    bool openChosen_ = false;       ///< the user or the default rule has chosen which groups are open
+    bool openChosen_ = false;       ///< the user has opened or closed something: the default rule no longer decides
     std::set<ValueId> linesFor_;
-    std::map<uint64_t, double> dotOrder_;
     bool fewerCrossings_ = false, weights_ = false, hulls_ = true, focusChanges_ = false, minimap_ = true;
-    bool fitOnArrival_ = true, keyboardUsed_ = false;
+    bool fitOnArrival_ = true;
+    bool untouched_ = true;         ///< the camera is where showFirstView put it: a resize puts it there again
     QString failure_, notice_;
-    NodeId centreOnArrival_ = 0;
-    uint64_t anchorGroup_ = 0;      ///< header that keeps its place on the screen when the next layout arrives
+    uint64_t centreOnArrival_ = 0;
+    Anchor anchor_;                 ///< what keeps its place on the screen when the next layout arrives
 
     std::vector<int> hits_;
     int currentHit_ = -1;
     QString query_;
+    QLineEdit* findField_ = nullptr;
     Hit hovered_;
-    uint32_t hoveredValue_ = 0;
+    std::vector<std::pair<int, int>> trail_;  ///< (came from, stands on): Up then Down returns
     QPoint pressedAt_;
     QPointF lastMouse_;
-    enum class Drag : uint8_t { None, Pan, Marquee, Minimap } drag_ = Drag::None;
+    enum class Drag : uint8_t { None, Press, Pan, Marquee, Minimap } drag_ = Drag::None;
     QRect marquee_;
-    QTimer settle_, animation_, busyDelay_;
-    double animationTime_ = 1;
+    QTimer settle_, pulse_;
+    double pulseLeft_ = 0;          ///< 1 to 0: outlines on what the step changed
     bool zooming_ = false, adjustingBars_ = false;
+    mutable QImage minimapImage_;
+    mutable uint64_t minimapKey_ = 0;
 };
 
 }  // namespace fw

@@ -24,6 +24,7 @@ struct DrawNode {
     std::string target;         ///< full target; FQN for weights
     std::string title;          ///< line 1: the name, preceded by the op when the name does not say it
     std::string shape;          ///< line 2: "f32[8, 128]"
+    std::string literals;       ///< numbers among the arguments of a pointwise op: "1e-05"
     std::string module;         ///< innermost module path
     std::string file;           ///< user source line "model.py"
     int line = 0;

@@ -71,8 +71,10 @@ public:
     const std::vector<HullShape>& hulls() const { return hulls_; }
     struct ValueLook { DTypeClass type = DTypeClass::Float; int64_t bytes = 0; Change change = Change::Same; std::string name; int producer = -1; std::vector<int> readers; };
     const ValueLook* value(uint32_t) const;
-    /// Rectangle of a stub tag in scene units.
-    QRectF stubRect(int) const;
+    const std::map<uint32_t, ValueLook>& values() const { return values_; }
+    /// Tags in place of lines, above the reader's top edge; those that do not fit are counted by the last one ("3 more").
+    struct StubTag { QRectF rect; std::string text; uint32_t value = 0; int node = -1, group = -1; };
+    const std::vector<StubTag>& stubs() const { return stubs_; }
     /// Producers (direction -1) or users (+1) of a node, in port order.
     std::vector<int> neighbours(int node, int direction) const;
     /// Left (-1) or right (+1) neighbour on the same layer; -1 when none.
@@ -81,6 +83,8 @@ public:
     std::vector<int> search(const std::string& query) const;
 
 private:
+    void buildValues();
+    void buildStubs();
     void buildHulls();
 
     GraphModelPtr model_;
@@ -92,7 +96,8 @@ private:
     std::vector<int> visibleGroups_;
     std::vector<HullShape> hulls_;
     std::map<uint32_t, ValueLook> values_;
-    std::vector<QRectF> stubRects_;
+    std::vector<StubTag> stubs_;
+    std::vector<std::vector<int>> producers_, users_;
 };
 using GraphScenePtr = std::shared_ptr<const GraphScene>;
 
@@ -103,7 +108,8 @@ struct PaintOptions {
     bool dark = false;
     bool hulls = true;
     bool focusChanges = false;
-    bool labels = true;         ///< off in the minimap
+    bool labels = true;
+    bool stickyTitles = false;  ///< the title of an open group that is scrolled half out stays at the top edge (live drawing only)
     double devicePixelRatio = 1;
 };
 

@@ -4,6 +4,7 @@
 
 #include <functional>
 
+#include "views/qobject_compare.h"
 #include "views/graph_scene.h"
 
 namespace fw {
@@ -38,7 +39,7 @@ class LayoutLane : public QObject {
 
 public:
     explicit LayoutLane(QObject* parent = nullptr);
-    ~LayoutLane() override;  ///< cancels and waits for the worker
+    ~LayoutLane() override;  ///< cancels; a worker that still runs owns all that it touches
 
     /// Returns the tag that the answer will carry. Answers to older requests are never delivered.
     uint64_t ask(LayoutRequest);
@@ -46,7 +47,7 @@ public:
     void cancel();
 
 Q_SIGNALS:
-    void answered(const fw::LayoutAnswer&);
+    void answered(std::shared_ptr<const fw::LayoutAnswer>);
 
 private:
     struct Cache;

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "core/graph/argument.h"
+#include "views/qobject_compare.h"
 
 namespace fw {
 

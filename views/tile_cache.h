@@ -6,6 +6,7 @@
 #include <list>
 #include <unordered_map>
 
+#include "views/qobject_compare.h"
 #include "views/graph_scene.h"
 
 namespace fw {
