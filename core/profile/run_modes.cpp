@@ -1,0 +1,124 @@
+// Implementation of run_modes.h.
+#include "core/profile/run_modes.h"
+
+#include <chrono>
+#include <filesystem>
+
+#include "core/graph/op_schema.h"
+#include "core/import/safetensors.h"
+#include "core/import/synth.h"
+
+namespace fw {
+
+std::string_view modeName(RunMode m) {
+    switch (m) {
+        case RunMode::Reference: return "reference";
+        case RunMode::Eager: return "eager";
+        case RunMode::Compiled: return "compiled";
+        case RunMode::OpenCl: return "opencl";
+        case RunMode::Cuda: return "cuda";
+        case RunMode::Simt: return "simt";
+    }
+    return "?";
+}
+
+Result<RunMode> modeFromName(std::string_view name) {
+    for (RunMode m : {RunMode::Reference, RunMode::Eager, RunMode::Compiled, RunMode::OpenCl})
+        if (modeName(m) == name) return m;
+    if (name == "cuda" || name == "simt")
+        return unsupported("mode " + std::string(name) + " is not there yet; use reference, eager, compiled or opencl");
+    return badInput("unknown mode " + std::string(name) + "; use reference, eager, compiled or opencl");
+}
+
+namespace {
+std::map<RunMode, DeviceRunner>& deviceRunners() {
+    static std::map<RunMode, DeviceRunner> runners;
+    return runners;
+}
+}  // namespace
+
+void registerDeviceRunner(RunMode mode, DeviceRunner run) { deviceRunners()[mode] = run; }
+DeviceRunner deviceRunner(RunMode mode) {
+    auto it = deviceRunners().find(mode);
+    return it == deviceRunners().end() ? nullptr : it->second;
+}
+
+Result<CompiledModel> compileGraph(const GraphPtr& graph, const PipelineOptions& options, const CompileOptions& compileOptions) {
+    const auto start = std::chrono::steady_clock::now();
+    CompiledModel out;
+    out.trace = runPipeline(graph, options);
+    for (const auto& step : out.trace.steps)
+        if (step->error) return Error(*step->error);
+    const LoopProgramPtr program = out.trace.finalProgram();
+    if (!program) return Error{ErrorKind::Internal, "the pipeline " + options.pipeline + " did not reach loops", {}, {}};
+    FW_TRY(compiled, CompiledProgram::compile(program, compileOptions));
+    out.program = std::move(compiled);
+    out.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+    return out;
+}
+
+Result<void> checkRunnable(const Graph& graph, RunMode mode) {
+    const KernelLookup lookup = mode == RunMode::Reference ? KernelLookup(referenceKernel) : KernelLookup(eagerKernel);
+    for (const NodePtr& n : graph.nodes) {
+        const bool symbolic = !n->outputs.empty() && n->outputs[0].sym();
+        if (symbolic || lookup(n->target) || opKind(*n) == OpKind::Symbolic) continue;
+        if (n->target == "aten._assert_tensor_metadata.default") continue;
+        std::string message = "no implementation of " + n->target + " (node " + n->name + ")";
+        if (n->target.rfind("higher_order.", 0) == 0) message = n->target.substr(13) + " (node " + n->name + ") can be viewed and stepped, not run yet";
+        else message += "; register it, or replace it before capture";
+        std::string where;
+        if (const SourceFrame* f = n->provenance.userFrame()) where = f->file + ":" + std::to_string(f->line);
+        return unsupported(std::move(message), std::move(where));
+    }
+    return {};
+}
+
+Result<RunResult> runGraph(RunMode mode, const GraphPtr& graph, RunState& state, const std::vector<RtValue>& inputs, const RunOptions& options, const PipelineOptions& pipeline) {
+    switch (mode) {
+        case RunMode::Reference: return interpret(*graph, referenceKernel, state, inputs, options);
+        case RunMode::Eager: return interpret(*graph, eagerKernel, state, inputs, options);
+        case RunMode::Compiled: {
+            FW_TRY(model, compileGraph(graph, pipeline, {}));
+            return model.program->run(state, inputs, options);
+        }
+        default: break;
+    }
+    const DeviceRunner run = deviceRunner(mode);
+    if (!run) return Error{ErrorKind::Device, "this build or machine has no " + std::string(modeName(mode)) + " device", {}, {}};
+    const Trace trace = runPipeline(graph, pipeline);
+    for (const auto& step : trace.steps)
+        if (step->error) return Error(*step->error);
+    const LoopProgramPtr program = trace.finalProgram();
+    if (!program) return Error{ErrorKind::Internal, "the pipeline did not reach loops", {}, {}};
+    return run(program, state, inputs, options);
+}
+
+Result<RunInputs> findInputs(const Graph& graph, const std::string& modelPath, const std::string& inputsFile) {
+    RunInputs out;
+    std::string file = inputsFile;
+    if (file.empty()) {
+        const auto beside = std::filesystem::path(modelPath).parent_path() / "io.safetensors";
+        std::error_code ignored;
+        if (std::filesystem::exists(beside, ignored)) file = beside.string();
+    }
+    if (file.empty()) {
+        FW_TRY(values, syntheticInputs(graph, graph.hints));
+        for (Tensor& t : values) out.values.emplace_back(std::move(t));
+        out.source = "synthetic values";
+        return out;
+    }
+    FW_TRY(tensors, readSafetensors(file));
+    size_t n = 0;
+    for (const GraphInput& in : graph.inputs) {
+        if (in.kind != InputKind::User) continue;
+        const std::string name = "input." + std::to_string(n++);
+        auto it = tensors.find(name);
+        if (it == tensors.end()) return badInput("has no tensor " + name + " for the input " + in.value.name + " of the graph", file);
+        if (in.value.sym()) out.values.emplace_back(it->second.atInt(0));
+        else out.values.emplace_back(it->second);
+    }
+    out.source = file;
+    return out;
+}
+
+}  // namespace fw
