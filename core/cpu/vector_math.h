@@ -1,0 +1,73 @@
+// Elementary functions as LLVM IR, for float32 scalars and vectors of any width: branch-free, within the bounds of scalar_ops.def.
+// Formulas and error bounds: the numerics reference, sections 1 to 4.
+#pragma once
+#include <functional>
+#include <initializer_list>
+
+#include <llvm/IR/IRBuilder.h>
+
+#include "core/cpu/compile.h"
+
+namespace fw::cpu {
+
+class VectorMath {
+public:
+    VectorMath(llvm::IRBuilder<>& builder, VectorIsa isa) : b_(builder), isa_(isa) {}
+
+    using V = llvm::Value*;
+    V exp(V x);
+    V exp2(V x);
+    V expm1(V x);
+    V log(V x);
+    V log1p(V x);
+    V log2(V x);
+    V log10(V x);
+    /// sin, cos and tan call the runtime for vectors in which some lane is beyond 71476.
+    V sin(V x) { return trig(x, Trig::Sin); }
+    V cos(V x) { return trig(x, Trig::Cos); }
+    V tan(V x) { return trig(x, Trig::Tan); }
+    V tanh(V x);
+    V sigmoid(V x);
+    V erf(V x);
+    V atan(V x);
+    V pow(V x, V y);
+    V rsqrt(V x);
+
+    /// Calls `name(out, a, b, lanes)` on arrays of lanes: for what has no vector form. `b` may be null.
+    V callLanes(const char* name, V a, V b);
+
+    // Building blocks, also used by the scalar-op emitter.
+    V constant(V like, double);
+    V select(V c, V x, V y) { return b_.CreateSelect(c, x, y); }
+    V isNan(V x) { return b_.CreateFCmpUNO(x, x); }
+    V abs(V x) { return b_.CreateUnaryIntrinsic(llvm::Intrinsic::fabs, x); }
+    V copysign(V magnitude, V sign) { return b_.CreateBinaryIntrinsic(llvm::Intrinsic::copysign, magnitude, sign); }
+    V fma(V x, V y, V z);
+    V sqrt(V x) { return b_.CreateUnaryIntrinsic(llvm::Intrinsic::sqrt, x); }
+    /// The type of `like` with another element type.
+    static llvm::Type* withElement(llvm::Type* like, llvm::Type* element);
+
+private:
+    enum class Trig { Sin, Cos, Tan };
+    V trig(V x, Trig);
+    V trigSmall(V x, Trig);
+    V horner(std::initializer_list<double> lowestFirst, V x);
+    V roundEven(V x);
+    V toInt(V x);       ///< exact small integers only
+    V toFloat(V i);
+    V intConstant(V like, int64_t);
+    V bits(V x);        ///< float -> i32
+    V fromBits(V i);
+    V powerOfTwo(V n);  ///< 2^n for -126 <= n <= 127
+    V scale(V y, V n);  ///< y * 2^n with one rounding, right for denormals
+    V clamp(V x, double low, double high);
+    V reduceExp(V x, V& n);
+    V reduceLog(V x, V& exponent);
+    V logPolynomial(V f);
+    V logSpecial(V x, V y);
+
+    llvm::IRBuilder<>& b_;
+    VectorIsa isa_;
+};
+
+}  // namespace fw::cpu
