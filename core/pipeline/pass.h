@@ -51,12 +51,15 @@ const std::vector<const PassInfo*>& allPasses();
 void registerPipeline(std::string name, std::vector<std::string> passes);
 const std::vector<std::string>* findPipeline(std::string_view name);
 
+class StepCache;
+
 struct PipelineOptions {
-    std::string pipeline = "default";
+    std::string pipeline = "default";  ///< a registered pipeline, or passes separated by commas
     PassOptions passOptions;
     bool verifyEachStep = false;   ///< IR verifier and text round trip after every step
     std::string stopAfter;         ///< name of the last pass to run; empty = all
     Progress progress;
+    std::shared_ptr<StepCache> cache;  ///< optional (step_cache.h): results of earlier runs are taken where nothing they read changed
 };
 /// Runs the pipeline on a graph. A failing pass ends the trace with a Failed step; the trace before it stays valid.
 Trace runPipeline(const GraphPtr&, const PipelineOptions&);
