@@ -1,0 +1,3 @@
+// The float kernels compiled for base; the build gives this file its instruction set by its name.
+#define FW_ISA base
+#include "core/eager/float_ops_body.h"

@@ -1,0 +1,4 @@
+// The integer kernels compiled for avx2; the build gives this file its instruction set by its name.
+#define FW_ISA avx2
+#define FW_ISA_AVX2
+#include "core/eager/integer_ops_body.h"
