@@ -46,7 +46,16 @@ bool hasInPlaceName(std::string_view target) {
     std::string_view name = dot == std::string_view::npos ? target : target.substr(0, dot);
     return name.size() > 2 && name.ends_with('_') && !name.ends_with("__");
 }
+/// Ops that update running statistics (arguments 3 and 4) although their schema does not say so.
+bool updatesStatistics(std::string_view target) {
+    static const std::set<std::string_view> targets = {"aten.batch_norm.default", "aten.native_batch_norm.default", "aten.instance_norm.default"};
+    return targets.count(target) > 0;
+}
 bool mutatesArgument(const Node& node, const OpSchema* schema, size_t i) {
+    if ((i == 3 || i == 4) && updatesStatistics(node.target)) {
+        const bool* training = schema && schema->args.size() > 5 ? argOrDefault(node, schema->args[5].name).get<bool>() : nullptr;
+        return !training || *training;
+    }
     if (schema && i < schema->args.size() && schema->args[i].mutates) return true;
     return i == 0 && hasInPlaceName(node.target);
 }
