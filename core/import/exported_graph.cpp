@@ -33,11 +33,26 @@ void chooseKeywords(Node& node) {
     size_t expected = 0;
     for (NamedArgument& a : node.args) {
         const auto it = std::find_if(schema->args.begin(), schema->args.end(), [&](const SchemaArgument& s) { return s.name == a.name; });
-        if (it == schema->args.end()) continue;
+        if (it == schema->args.end()) {  // newer than our schema: only its name says where it belongs
+            a.keyword = !a.name.empty();
+            expected = schema->args.size();
+            continue;
+        }
         const auto position = size_t(it - schema->args.begin());
         a.keyword = it->keywordOnly || position != expected;
         ++expected;
     }
+}
+
+/// Python's own rule: what follows a keyword argument is passed by keyword too, and that needs a name.
+Result<void> checkKeywords(const Node& node, const ExportedTypes& types) {
+    bool keyword = false;
+    for (const NamedArgument& a : node.args) {
+        if (keyword && !a.keyword) return types.bad(fmt::format("{} passes an argument by position after one by keyword; export it again", node.target));
+        if (a.keyword && !isIdentifier(a.name)) return types.bad(fmt::format("{} passes \"{}\" by keyword, which is no name; export it again", node.target, a.name));
+        keyword = a.keyword;
+    }
+    return {};
 }
 
 }  // namespace
@@ -58,6 +73,7 @@ Result<std::shared_ptr<Graph>> ExportedGraph::read() {
         out_->outputs.push_back({std::move(value), OutputKind::User, {}});
     }
     out_->singleReturn = json_["is_single_tensor_return"].boolean().value_or(false);
+    if (out_->singleReturn && out_->outputs.size() != 1) return bad(fmt::format("a graph returns one tensor and lists {}; export it again", out_->outputs.size()));
     scope_.graphs.push_back(out_);
     return out_;
 }
@@ -90,8 +106,8 @@ std::string ExportedGraph::freeName(std::string_view wanted) {
 Result<Value> ExportedGraph::newValue(std::string_view name, ValueType type) {
     if (!isIdentifier(name)) return bad(fmt::format("the value name \"{}\" is no identifier; export it again", name));
     const ValueId id = scope_.nextId++;
-    if (!defined_.emplace(name, id).second) return bad(fmt::format("the value {} is defined twice; export it again", name));
-    names_.emplace(name);
+    const std::string_view kept = *names_.emplace(name).first;  // a set's strings stay where they are: `name` may not live as long
+    if (!defined_.emplace(kept, id).second) return bad(fmt::format("the value {} is defined twice; export it again", name));
     return Value{id, std::string(name), std::move(type)};
 }
 
@@ -186,6 +202,7 @@ Result<void> ExportedGraph::readNode(Json json) {
         node->args.push_back(std::move(a));
     }
     if (!kinds) chooseKeywords(*node);
+    FW_TRY_VOID(checkKeywords(*node, types_));
 
     const Json outputs = json["outputs"];
     bool list = false;

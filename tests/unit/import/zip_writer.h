@@ -22,7 +22,7 @@ struct ZipStyle {
     bool torch = false;  ///< descriptors, alignment and a ZIP64 end record
 };
 
-inline void put(std::string& out, uint64_t v, int bytes) { for (int i = 0; i < bytes; ++i) out += char(v >> (8 * i)); }
+inline void put(std::string& out, uint64_t v, int bytes) { for (int i = 0; i < bytes; ++i) out += char(i < 8 ? v >> (8 * i) : 0); }
 
 inline std::string deflated(const std::string& text) {
     std::string out(compressBound(text.size()) + 64, '\0');
