@@ -120,15 +120,15 @@ private:
             if (masked) continue;
             Expr index = a.index[d], size = b.sizes[d];
             Bounds bounds = boundsOf(index, ranges_), over = boundsOf(index - size, ranges_);
-            bool always = (bounds.max && *bounds.max < 0) || (over.min && *over.min >= 0 && !emptyLoops());
+            bool always = (bounds.max && *bounds.max < 0) || (over.min && *over.min >= 0);
             bool sometimes = size.isConst() && intervalIsExact(index) && ((bounds.min && *bounds.min < 0) || (bounds.max && *bounds.max >= size.constant()));
-            if (always || (sometimes && !emptyLoops())) return fail(fmt::format("{} of {} at coordinate {} = {} leaves [0, {})", what, b.name, d, index.str(), size.str()));
+            if ((always || sometimes) && !mayNotRun()) return fail(fmt::format("{} of {} at coordinate {} = {} leaves [0, {})", what, b.name, d, index.str(), size.str()));
         }
         return {};
     }
 
     /// Whether some enclosing loop may run zero times, so that nothing is accessed at all.
-    bool emptyLoops() {
+    bool mayNotRun() {
         return std::any_of(loops_.begin(), loops_.end(), [&](const Loop* l) {
             Bounds b = boundsOf(l->extent, ranges_);
             return !b.min || *b.min < 1;

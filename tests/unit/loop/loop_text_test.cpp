@@ -41,7 +41,7 @@ const char* everything = R"(program "all of it" {
       %1: f32 = read a0 @5
       acc a1: f32 argmax
       for r2 in 1000 {
-        %2: i64 = index r2 + 1000*i0
+        %2: i64 = index 1000*i0 + r2
         %3: i64 = index %2 - 1000*i0
         %4: i64 = const 7
         %5: b8 = lt(%3, %4)
@@ -60,11 +60,11 @@ const char* everything = R"(program "all of it" {
       %14: f32 = to_dtype(%13)
       for i3 in 4 unroll {
         for i4 in 250 thread(128, 1) {
-          store out[i0, 4*i4 + i3] = %14 @9
+          store out[i0, i3 + 4*i4] = %14 @9
         }
       }
-      for i5 in 2 grid(1) free {
-        for i6 in 2 serial width 4 axis 2 {
+      for r5 in 2 grid(1) free {
+        for i6 in 2 width 4 axis 2 {
         }
       }
     }
@@ -175,7 +175,7 @@ TEST(LoopText, WrongTextIsRefusedWithItsPlace) {
         {"%0: f32 =", "%99999999999999999999: f32 =", "integer of 64 bits"},
         {"  outputs {", "  outptus {", "expected symbols"},
         {"acc a0: f32 max", "acc a0: f32 maxx", "unknown reduction maxx"},
-        {"index r2 + 1000*i0", "index r2 + ", "expression"},
+        {"index 1000*i0 + r2", "index r2 + ", "expression"},
         {"intermediate buf1", "intermediate buf0", "second buffer named buf0"},
         {"alpha 0.5", "alpha half", "expected a number"},
         {"thread(128, 1)", "thread(128)", "expected ,"},
@@ -235,7 +235,7 @@ TEST(LoopVerify, BrokenKernelsAreNamed) {
         {"%0: i64 = load x[0, 0]\n", "holds f32"},
         {"%0: f32 = const 1.0\n store n[0] = %0\n", "store of f32 into n"},
         {"%0: f16 = load h[0]\n %1: f16 = exp(%0)\n", "only loaded, converted and stored"},
-        {"%0: f32 = const 1.0\n %1: i64 = const 1\n %2: f32 = add(%0, %1)\n", "operand 1 has type i64"},
+        {"%0: f32 = const 1.0\n %1: i64 = const 1\n %2: f32 = add(%0, %1)\n", "operand 1 i64"},
         {"%0: f32 = const 1.0\n %1: f32 = lt(%0, %0)\n", "instead of b8"},
         {"for r0 in 8 {\n %0: f32 = load x[r0, 0]\n }\n", "carries no accumulator"},
         {"acc a0: f32 sum\n for i0 in 8 {\n %0: f32 = load x[i0, 0]\n a0 <- %0\n }\n", "not marked a reduction"},
