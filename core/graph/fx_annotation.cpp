@@ -92,6 +92,8 @@ ValueType parseAnnotation(std::string_view text, bool* hasDevice) {
         auto e = readSizeExpr(inner);
         // Kept only when it prints as it was written: floats like 4.00000000000000 have no integer form.
         if (!e || inner.find('.') != std::string_view::npos) return opaque;
+        // Relations of things that are no relations (2 & s7) do not print as they read.
+        if (e->kind() == ExprKind::Compare && readSizeExpr(e->str()) != e) return opaque;
         return SymType{kindOf(*e), *e};
     }
     size_t open = text.find('[');
