@@ -51,6 +51,8 @@ public:
     std::string text(std::string_view name) const;
     /// A list of constant integers; a single integer gives one entry.
     std::vector<int64_t> integers(std::string_view name) const;
+    /// An integer argument as an expression: a number, a symbolic value, an inline expression.
+    Expr expression(const Argument&) const;
     int dim(std::string_view name, size_t rank) const { return wrap(integer(name), rank); }
     int wrap(int64_t dim, size_t rank) const;
 

@@ -71,6 +71,14 @@ std::vector<int64_t> Decomposer::integers(std::string_view name) const {
     }
     return out;
 }
+Expr Decomposer::expression(const Argument& a) const {
+    if (auto* i = a.get<int64_t>()) return Expr(*i);
+    if (auto* e = a.get<Expr>()) return *e;
+    const ValueType* type = a.valueId() ? builder_.type(a.valueId()) : nullptr;
+    const SymType* sym = type ? std::get_if<SymType>(type) : nullptr;
+    if (!sym || !sym->expr) refuse("a size is known only at run time");
+    return *sym->expr;
+}
 int Decomposer::wrap(int64_t d, size_t rank) const {
     const int64_t limit = rank == 0 ? 1 : int64_t(rank);
     if (d < -limit || d >= limit) refuse(fmt::format("dimension {} is out of range", d));
@@ -84,6 +92,10 @@ const TensorType& Decomposer::type(ValueId id) const {
 }
 
 Values Decomposer::ops(std::string_view target, std::vector<Argument> args, std::vector<NamedArgument> keywords) {
+    // As the dispatcher does, trailing arguments that say what the default says are left out.
+    if (const OpSchema* schema = findOp(target))
+        while (!args.empty() && args.size() <= schema->args.size() && schema->args[args.size() - 1].hasDefault && schema->args[args.size() - 1].defaultValue == args.back())
+            args.pop_back();
     Decomposition further = decompositionOf(target);
     if (!further) {
         auto made = builder_.add(target, std::move(args), std::move(keywords), origin_, "decompose");

@@ -73,6 +73,8 @@ Result<bool> lowerProduct(Lowering& lo, const Node& node, const LoweredTensor* a
     if (!a || !b || !libraryType(type.dtype) || a->dtype != type.dtype || b->dtype != type.dtype || a->sizes.size() != b->sizes.size() || a->sizes.size() < 2)
         return false;
     Product p{*a, *b, std::nullopt, lo.numberArg(node, "alpha", 1), lo.numberArg(node, "beta", 1)};
+    p.a = lo.withoutScale(node, p.a, p.alpha);
+    p.b = lo.withoutScale(node, p.b, p.alpha);
     if (bias) p.bias = *bias;
     // A zero-size contraction or result is not the library's business.
     for (Expr s : {a->sizes.back(), a->sizes[a->sizes.size() - 2], b->sizes.back()})

@@ -245,6 +245,27 @@ DType promoted(const Lowering& lo, const Node& node, std::initializer_list<std::
     return result;
 }
 
+/// x * c or x / c with x of the result's own type and size: (x, factor).
+std::optional<std::pair<LoweredTensor, double>> constantScale(const Lowering& lo, const Node& node, std::string_view base) {
+    if (base != "mul" && base != "div") return std::nullopt;
+    if (!lo.arg(node, "rounding_mode").isNone()) return std::nullopt;
+    const TensorType& type = lo.outputType(node);
+    if (!isFloat(type.dtype)) return std::nullopt;
+    const LoweredTensor *x = lo.tensorArg(node, "self"), *y = lo.tensorArg(node, "other");
+    std::optional<double> factor;
+    auto number = [&](const Argument& a) -> std::optional<double> {
+        if (auto* d = a.get<double>()) return *d;
+        if (auto* n = a.get<int64_t>()) return double(*n);
+        return std::nullopt;
+    };
+    if (!y) factor = number(lo.arg(node, "other"));
+    else if (y->buffer < 0 && y->sizes.empty()) factor = number(y->fill);
+    else if (base == "mul" && x && x->buffer < 0 && x->sizes.empty()) { factor = number(x->fill); std::swap(x, y); }
+    if (!factor || !x || x->buffer < 0 || x->dtype != type.dtype || x->sizes.size() != type.sizes.size()) return std::nullopt;
+    for (size_t d = 0; d < x->sizes.size(); ++d) if (!lo.sameExpr(x->sizes[d], type.sizes[d])) return std::nullopt;
+    return std::pair{*x, base == "mul" ? *factor : 1 / *factor};
+}
+
 std::string_view baseName(std::string_view target) {
     if (target.substr(0, 5) != "aten.") return {};
     target.remove_prefix(5);
@@ -289,6 +310,7 @@ Result<bool> lowerPointwise(Lowering& lo, const Node& node) {
     k.close(int(type.sizes.size()));
     lo.add(std::move(k));
     lo.define(node.output(), lo.whole(out));
+    if (auto scale = constantScale(lo, node, base)) lo.noteScale(out, scale->first, scale->second);
     return true;
 }
 

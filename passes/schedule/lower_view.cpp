@@ -123,7 +123,6 @@ Result<bool> lowerView(Lowering& lo, const Node& node) {
     if (!self) self = lo.tensorArg(node, "a");
     if (!self) self = lo.tensorArg(node, "input");
 
-    if (is(node, {"aten._assert_tensor_metadata.default", "aten._assert_async.msg", "aten.sym_constrain_range_for_size.default"})) return true;
     if (!self || node.outputs.empty()) return false;
     const size_t rank = self->sizes.size();
     auto dimArg = [&](std::string_view name) { return size_t(wrapDim(lo.intArg(node, name).value_or(0), rank)); };

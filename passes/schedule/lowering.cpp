@@ -88,6 +88,43 @@ void Lowering::define(ValueId id, LoweredTensor t) {
     if (id) tensors_[id] = std::move(t);
 }
 
+void Lowering::noteScale(BufferId buffer, LoweredTensor source, double factor) { scaled_[buffer] = {std::move(source), factor}; }
+
+LoweredTensor Lowering::withoutScale(const Node& reader, LoweredTensor t, double& factor) {
+    for (auto it = scaled_.find(t.buffer); it != scaled_.end(); it = scaled_.find(t.buffer)) {
+        context.explain(Verdict::Done, Reason::scale_in_alpha, {program.buffer(t.buffer).name, reader.name}, {program.buffer(t.buffer).origin, reader.id});
+        factor *= it->second.factor;
+        LoweredTensor next = it->second.source;
+        const Ranges ranges = rangesOf(t.sizes);
+        next.index.clear();
+        for (Expr e : mapCoordinates(it->second.source, t.index)) next.index.push_back(simplify(e, ranges));
+        next.sizes = t.sizes;
+        t = std::move(next);
+    }
+    return t;
+}
+
+void Lowering::dropUnread() {
+    std::vector<bool> needed(program.buffers.size(), false);
+    for (const ProgramOutput& o : program.outputs)
+        if (auto* v = std::get_if<BufferView>(&o.value)) needed[size_t(v->buffer)] = true;
+    std::vector<Item> kept;
+    for (size_t i = program.items.size(); i-- > 0;) {
+        const Item& item = program.items[i];
+        bool live = std::holds_alternative<std::shared_ptr<const ExternCall>>(item);   // may have effects
+        for (BufferId b : writesOf(item)) live |= needed[size_t(b)];
+        if (!live) {
+            for (BufferId b : writesOf(item)) program.buffers[size_t(b)].removed = true;
+            context.explain(Verdict::Done, Reason::dead_value, {std::string(itemName(item))}, itemOrigins(item), {std::string(itemName(item))});
+            continue;
+        }
+        for (BufferId b : readsOf(item)) needed[size_t(b)] = true;
+        kept.push_back(item);
+    }
+    std::reverse(kept.begin(), kept.end());
+    program.items = std::move(kept);
+}
+
 void Lowering::alias(const Node& node, LoweredTensor view) {
     context.explain(Verdict::Done, Reason::view_is_index, {node.name}, {node.id});
     define(node.output(), std::move(view));
@@ -374,6 +411,7 @@ Result<LoopProgram> Lowering::run() {
         }
     }
     FW_TRY_VOID(addOutputs());
+    dropUnread();
     return std::move(program);
 }
 
@@ -385,6 +423,11 @@ Result<void> Lowering::lowerNode(const NodePtr& node) {
             symbols_[node->output()] = *s->expr;
             return {};
         }
+    }
+    if (node->target == "aten._assert_tensor_metadata.default" || node->target == "aten._assert_scalar.default" || node->target == "aten._assert_async.msg") {
+        // Checked when the graph is called: sizes and types of inputs are bound against the graph's.
+        context.explain(Verdict::Done, Reason::dead_value, {node->name}, {node->id});
+        return {};
     }
     // A value made of tensors whose types are unknown stays opaque.
     bool typed = true;

@@ -85,6 +85,10 @@ public:
     bool boolArg(const Node&, std::string_view name, bool fallback) const;
     const TensorType& outputType(const Node&, size_t i = 0) const;
 
+    /// Looks through multiplications by constants: a matrix product takes the factor as its alpha and reads the unscaled operand. Multiplies `factor`.
+    LoweredTensor withoutScale(const Node& reader, LoweredTensor, double& factor);
+    /// Remembers that a buffer is `source` times a constant.
+    void noteScale(BufferId, LoweredTensor source, double factor);
     void define(ValueId, LoweredTensor);
     void alias(const Node&, LoweredTensor view);    ///< output 0 is this view; records view_is_index
     /// New intermediate buffer for an output of a node: memory order follows `like` when that has the same number of dims, else row-major.
@@ -122,8 +126,11 @@ private:
     Result<void> lowerExtern(const NodePtr&);
     Result<void> addInputs();
     Result<void> addOutputs();
+    void dropUnread();                     ///< kernels whose results nothing reads
     bool relayout(const LoweredTensor&);
     std::unordered_map<ValueId, LoweredTensor> tensors_;
+    struct Scaled { LoweredTensor source; double factor; };
+    std::map<BufferId, Scaled> scaled_;
     std::map<BufferId, size_t> flexible_;  ///< buffers whose layout is still free -> item that writes them
     std::unordered_map<ValueId, Expr> symbols_;
     int nextOp_ = 0;
