@@ -65,6 +65,7 @@ Result<ImportedFile> readFxText(const Blob& bytes, const std::string& path) {
     FW_TRY(graph, parseGraph(bytes.text(), path));
     ImportedModel model;
     model.name = graph.name;
+    if (!graph.weights) graph.weights = std::make_shared<const std::map<std::string, Weight>>();
     model.graph = std::make_shared<const Graph>(std::move(graph));
     ImportedFile out{path, "FX text", {}};
     out.models.push_back(std::move(model));
