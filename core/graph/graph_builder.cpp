@@ -32,6 +32,7 @@ constexpr int kSizeDepth = 32;
 GraphBuilder::GraphBuilder(Graph skeleton) : graph_(std::move(skeleton)) {
     for (const GraphInput& in : graph_.inputs) {
         names_.insert(in.value.name);
+        known_.insert(in.value.id);
         remember(nullptr, in.value);
     }
     for (const NodePtr& n : graph_.nodes) {
@@ -69,6 +70,7 @@ void GraphBuilder::keep(const NodePtr& node) {
         kept = std::move(copy);
     }
     graph_.nodes.push_back(kept);
+    for (const Value& v : kept->outputs) known_.insert(v.id);
     for (const Value& v : kept->outputs) remember(kept.get(), v);
 }
 
@@ -116,6 +118,7 @@ Result<std::vector<ValueId>> GraphBuilder::add(std::string_view target, std::vec
             v.id = (*reuse)[i].id;
             v.name = (*reuse)[i].name;
             names_.insert(v.name);
+            known_.insert(v.id);
         } else if (!std::holds_alternative<OpaqueType>(v.type)) {
             v.id = graph_.newId();
             v.name = single ? node->name : newName("getitem");
@@ -130,6 +133,54 @@ Result<std::vector<ValueId>> GraphBuilder::add(std::string_view target, std::vec
     }
     graph_.nodes.push_back(std::move(node));
     return ids;
+}
+
+void GraphBuilder::discardFrom(size_t count) {
+    for (size_t i = count; i < graph_.nodes.size(); ++i)
+        for (const Value& v : graph_.nodes[i]->outputs) {
+            types_.erase(v.id);
+            producers_.erase(v.id);
+            std::erase_if(symbols_, [&](const auto& entry) { return entry.second == v.id; });
+        }
+    if (count < graph_.nodes.size()) graph_.nodes.resize(count);
+}
+
+void GraphBuilder::adopt(ValueId made, const Value& as) {
+    made = resolve(made);
+    if (made == as.id) return;
+    const Node* maker = producer(made);
+    size_t at = graph_.nodes.size();
+    while (at > 0 && graph_.nodes[at - 1].get() != maker) --at;
+    // A value that already had an identity of its own (kept, or adopted before) keeps it.
+    const bool fresh = maker && at > 0 && !known_.count(made);
+    if (!fresh) {
+        replaceValue(as.id, made);
+        return;
+    }
+    auto rename = [&](ValueId id) { return id == made ? as.id : id; };
+    for (size_t i = at - 1; i < graph_.nodes.size(); ++i) {
+        const NodePtr old = graph_.nodes[i];
+        bool touched = old.get() == maker;
+        for (ValueId id : old->operands()) touched |= id == made;
+        if (!touched) continue;
+        auto copy = std::make_shared<Node>(*old);
+        for (NamedArgument& a : copy->args) a.value = mapValues(a.value, rename);
+        for (Value& v : copy->outputs) {
+            if (v.id != made) continue;
+            v.id = as.id;
+            v.name = as.name;
+            if (copy->outputShape == OutputShape::Single) copy->name = as.name;
+        }
+        graph_.nodes[i] = copy;
+        for (const Value& v : copy->outputs) remember(copy.get(), v);
+    }
+    names_.insert(as.name);
+    known_.insert(as.id);
+    types_.erase(made);
+    producers_.erase(made);
+    for (auto& [expr, id] : symbols_)
+        if (id == made) id = as.id;
+    replaced_[made] = as.id;
 }
 
 Result<Argument> GraphBuilder::sizeArgument(Expr size, const Node& origin, std::string_view step) {

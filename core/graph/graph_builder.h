@@ -21,6 +21,11 @@ public:
     /// those of `reuse` are taken.
     Result<std::vector<ValueId>> add(std::string_view target, std::vector<Argument> args, std::vector<NamedArgument> keywords,
                                      const Node& origin, std::string_view step, const std::vector<Value>* reuse = nullptr);
+    /// Gives the identity (id and name) of `as` to a value made since; for a rewrite whose last node is known only when it is made.
+    /// A value that was not made by this builder is replaced instead (later uses of `as` read it).
+    void adopt(ValueId made, const Value& as);
+    /// Takes back the nodes made since there were `count`; what they defined must not be used any more.
+    void discardFrom(size_t count);
     /// A size as an argument: a number, a symbolic value already in the graph, or new nodes that compute it.
     Result<Argument> sizeArgument(Expr, const Node& origin, std::string_view step);
     /// Later uses of `from` read `to` (same meaning; used when a node disappears).
@@ -31,6 +36,7 @@ public:
     /// The node that made a value so far, or null (graph inputs, values not made yet).
     const Node* producer(ValueId) const;
     Graph& graph() { return graph_; }
+    const Graph& graph() const { return graph_; }
     /// Maps outputs through the replacements and returns the graph.
     Graph finish();
 
@@ -43,6 +49,7 @@ private:
     std::unordered_map<ValueId, ValueId> replaced_;
     std::unordered_map<ValueId, const Node*> producers_;
     std::unordered_map<Expr, ValueId> symbols_;  ///< first integer value with this expression
+    std::unordered_set<ValueId> known_;          ///< values with an identity from before, which adopt must not take away
     std::unordered_set<std::string> names_;
     std::map<std::string, int, std::less<>> nameCounts_;
 };
