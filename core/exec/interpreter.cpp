@@ -8,6 +8,7 @@
 #include <fmt/format.h>
 
 #include "core/exec/executor.h"
+#include "core/exec/nested_graphs.h"
 #include "core/exec/symbolic_nodes.h"
 #include "core/graph/op_schema.h"
 #include "core/import/synth.h"
@@ -79,11 +80,16 @@ Result<Tensor> copyWithGeometry(const Tensor& t) {
 
 class Interpreter {
 public:
-    Interpreter(const Graph& graph, const KernelLookup& lookup, RunState& state, const RunOptions& options)
-        : graph_(graph), lookup_(lookup), state_(state), options_(options) {}
+    using Clock = std::chrono::steady_clock;
+    using Symbols = std::map<std::string, int64_t, std::less<>>;
+
+    /// `outer`: symbols of the graph that calls this one.
+    Interpreter(const Graph& graph, const KernelLookup& lookup, RunState& state, const RunOptions& options, Symbols outer = {}, int depth = 0)
+        : graph_(graph), lookup_(lookup), state_(state), options_(options), symbols_(std::move(outer)), depth_(depth) {}
 
     Result<RunResult> run(const std::vector<RtValue>& inputs) {
         FW_TRY(symbols, bindSymbols(graph_, inputs));
+        symbols.merge(symbols_);  // what the inputs say wins over the outer graph
         symbols_ = std::move(symbols);
         for (const NodePtr& node : graph_.nodes) mutating_ = mutating_ || mutates(*node);
         FW_TRY_VOID(placeInputs(inputs));
@@ -104,6 +110,9 @@ public:
     }
 
 private:
+    static constexpr int maxDepth = 64;  // a guess: real graphs nest two or three deep, and each level takes C++ stack
+    static double secondsSince(Clock::time_point start) { return std::chrono::duration<double>(Clock::now() - start).count(); }
+
     Result<void> placeInputs(const std::vector<RtValue>& inputs) {
         size_t next = 0;
         for (const GraphInput& input : graph_.inputs) {
@@ -216,11 +225,14 @@ private:
     }
 
     Result<void> runNode(const Node& node) {
-        auto start = std::chrono::steady_clock::now();
-        bool nested = node.target.starts_with("higher_order.");
+        auto start = Clock::now();
         bool item = node.target.ends_with("getitem");
         const OpSchema* schema = findOp(node.target);
-        if (nested && !lookup_(node.target)) return unknownOp(node);
+        if (isHigherOrder(node.target)) {
+            FW_TRY(outputs, runHigherOrder(node, nestedRunner()));
+            if (options_.afterNode) options_.afterNode(node, outputs, secondsSince(start));
+            return store(node, std::move(outputs));
+        }
         // An op without kernel is named before its arguments are judged: that is what the user can act on.
         OpKernel kernel = item ? nullptr : lookup_(node.target);
         auto resolved = resolveArguments(node, schema);
@@ -239,9 +251,20 @@ private:
             FW_TRY_VOID(callKernel(kernel, call));
             outputs = std::move(call.outputs);
         }
-        if (options_.afterNode)
-            options_.afterNode(node, outputs, std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count());
+        if (options_.afterNode) options_.afterNode(node, outputs, secondsSince(start));
         return store(node, std::move(outputs));
+    }
+
+    NestedRunner nestedRunner() {
+        auto run = [this](const std::string& name, const std::vector<RtValue>& inputs) -> Result<std::vector<RtValue>> {
+            auto found = graph_.subgraphs.find(name);
+            if (found == graph_.subgraphs.end() || !found->second) return badInput(fmt::format("the file has no nested graph named '{}'", name));
+            if (depth_ >= maxDepth) return badInput(fmt::format("graphs are nested more than {} deep", maxDepth));
+            Interpreter inner(*found->second, lookup_, state_, options_, symbols_, depth_ + 1);
+            FW_TRY(result, inner.run(inputs));
+            return std::move(result.outputs);
+        };
+        return {run, [this](const Argument& a) { return resolve(a); }, &options_.progress};
     }
 
     Result<void> callKernel(OpKernel kernel, OpCall& call) {
@@ -331,7 +354,8 @@ private:
     const KernelLookup& lookup_;
     RunState& state_;
     const RunOptions& options_;
-    std::map<std::string, int64_t, std::less<>> symbols_;
+    Symbols symbols_;
+    int depth_;
     std::unordered_map<ValueId, RtValue> values_;
     std::vector<std::vector<ValueId>> dying_;
     std::vector<Watched> watched_;
