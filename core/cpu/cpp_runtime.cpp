@@ -152,7 +152,7 @@ template <class T> struct fw_online_softmax {
     double sum = 0;
     void update(T v) {
         T top = fw_maximum(max, v);
-        if (top == -std::numeric_limits<T>::infinity()) { max = top; sum += 1; return; }
+        if (top == -std::numeric_limits<T>::infinity()) { max = top; return; }
         sum = sum * std::exp(double(max) - double(top)) + std::exp(double(v) - double(top));
         max = top;
     }

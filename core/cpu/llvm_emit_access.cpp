@@ -40,9 +40,9 @@ KernelEmitter::Address KernelEmitter::resolve(const Access& access) {
     auto at = [&](Expr e) { return b_.CreateGEP(element, base, scalarIndex(e)); };
     if (copies > 1) {
         // One copy per lane, lanes next to each other: element e of lane l lies at e * copies + l.
-        if (!vector_) fail("the scratch array " + buffer.name + " of a vector loop is used outside it");
         if (form.kind == LaneForm::Uniform) {
-            out.kind = Address::Contiguous;
+            // A tail of single iterations uses the first copy.
+            out.kind = vector_ ? Address::Contiguous : Address::Uniform;
             out.pointer = at(linear * copies);
             return out;
         }

@@ -167,6 +167,7 @@ std::vector<V> KernelEmitter::updated(const AccState& acc, const AccPart& part, 
         V lowest = b_.CreateFCmpOEQ(top, llvm::ConstantFP::getInfinity(x->getType(), true));
         V distance = b_.CreateSelect(lowest, numberLike(x, 0), b_.CreateFNeg(math_.abs(b_.CreateFSub(x, old[0]))));
         V e = floatMath(ScalarOp::exp_, distance, nullptr, acc.storage);
+        e = b_.CreateSelect(lowest, numberLike(x, 0), e);
         V one = b_.CreateFAdd(b_.CreateFSub(x, x), numberLike(x, 1));
         V sum = b_.CreateSelect(larger, b_.CreateFAdd(b_.CreateFMul(old[1], e), one), b_.CreateFAdd(old[1], e));
         return {top, sum};
