@@ -144,6 +144,9 @@ public:
                 block.title = std::exchange(title, {});
                 block.hints = hints;
                 blocks.push_back(std::move(block));
+            } else if (text == "graph():") {
+                blocks.push_back(printedGraph());
+                blocks.back().title = std::exchange(title, {});
             } else if (text.starts_with("def load_args(") && !blocks.empty()) {
                 FW_TRY_VOID(functionBody(blocks.back().loadArgs));
             } else if (text.starts_with("Graph signature:") && !blocks.empty()) {
@@ -269,6 +272,15 @@ private:
             s.text += ' ';
         }
         return badInput("a bracket opened here is never closed: the text seems truncated", at(s.line));
+    }
+
+    FxBlock printedGraph() {
+        FxBlock block;
+        block.name = "GraphModule";
+        block.line = lines_[at_++].number;
+        while (at_ < lines_.size() && readReprLine(lines_[at_].text, lines_[at_].number, block)) ++at_;
+        if (at_ < lines_.size()) ++at_;
+        return block;
     }
 
     void signature(FxBlock& block) {

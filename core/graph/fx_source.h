@@ -39,6 +39,9 @@ struct FxBlock {
 /// All graphs in the text, in order. BadInput when there is none.
 Result<std::vector<FxBlock>> splitFxText(std::string_view text, const std::string& where);
 
+/// Reads one line of print(gm.graph) into the block (fx_repr.cpp); false after its return line.
+bool readReprLine(std::string_view line, int number, FxBlock&);
+
 /// Splits at `separator` outside brackets and strings; empty pieces are left out. Brackets must balance.
 std::vector<std::string_view> splitTopLevel(std::string_view text, char separator);
 /// Position of `wanted` outside brackets and strings at or after `from`, or npos.
