@@ -16,7 +16,7 @@ namespace fw {
 
 namespace {
 
-std::string quoted(std::string_view text) {
+std::string dotString(std::string_view text) {
     std::string out = "\"";
     for (char c : text) {
         if (c == '"' || c == '\\') out += '\\';
@@ -26,7 +26,7 @@ std::string quoted(std::string_view text) {
     return out + "\"";
 }
 
-std::string hex(const QColor& c) { return c.name().toStdString(); }
+std::string colourName(const QColor& c) { return c.name().toStdString(); }
 
 Result<std::string> runDot(const std::string& text, const QStringList& arguments, int timeoutMs, const CancelToken& cancel) {
     const QString program = QStandardPaths::findExecutable(QStringLiteral("dot"));
@@ -68,12 +68,12 @@ void writeGroup(const GraphModel& m, const std::vector<std::vector<int>>& nodesO
         std::string label = d.title + (d.shape.empty() ? "" : "\n" + d.shape);
         for (const auto& s : d.satellites) label += "\n" + s;
         const DiffLook look = diffLook(lightTheme(), d.change);
-        out += fmt::format("{}n{} [label={}, color={}{}];\n", pad, n, quoted(label), quoted(hex(c)),
-                           d.change == Change::Same ? "" : fmt::format(", fillcolor={}, style=\"filled{}\"", quoted(hex(look.tint)), d.change == Change::Removed ? ",dashed" : ""));
+        out += fmt::format("{}n{} [label={}, color={}{}];\n", pad, n, dotString(label), dotString(colourName(c)),
+                           d.change == Change::Same ? "" : fmt::format(", fillcolor={}, style=\"filled{}\"", dotString(colourName(look.tint)), d.change == Change::Removed ? ",dashed" : ""));
     }
     for (int g : groupsOf[size_t(group + 1)]) {
         const DrawGroup& d = m.groups[size_t(g)];
-        out += fmt::format("{}subgraph cluster_{} {{\n{}  label={}; color={};\n", pad, g, pad, quoted(d.className.empty() ? d.title : d.title + " : " + d.className), quoted(hex(lightTheme().line)));
+        out += fmt::format("{}subgraph cluster_{} {{\n{}  label={}; color={};\n", pad, g, pad, dotString(d.className.empty() ? d.title : d.title + " : " + d.className), dotString(colourName(lightTheme().line)));
         writeGroup(m, nodesOf, groupsOf, g, out);
         out += pad + "}\n";
     }

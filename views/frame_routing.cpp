@@ -8,7 +8,7 @@ namespace fw {
 
 namespace {
 
-constexpr float kChannelPad = 20, kTrackStep = 8, kTrackGap = 4;
+constexpr float kChannelPad = 20, kBorderPad = 6, kTrackStep = 8, kTrackGap = 4;
 constexpr int kMaxTracks = 12;       // above it a channel is drawn as straight diagonal lines
 constexpr int kMaxPorts = 8;         // more inputs share one port with a count
 constexpr float kPortStep = 24, kPortMargin = 10, kStraight = 2, kClashShift = 6;
@@ -180,14 +180,18 @@ void FrameLayout::routeChannel(int layer, float top, float& height) {
     const int tracks = rightTracks + leftTracks;
     stats.maxTracks = std::max(stats.maxTracks, tracks);
     const bool diagonal = tracks > kMaxTracks;
-    height = kChannelPad * 2 + kTrackStep * float(std::min(tracks, kMaxTracks));
+    auto padOf = [&](int l) {  // towards the border of a group there is nothing to keep away from
+        return std::all_of(layers_[size_t(l)].begin(), layers_[size_t(l)].end(), [&](int i) { return isDummy(i) || nodes_[size_t(i)].border; }) ? kBorderPad : kChannelPad;
+    };
+    const float padTop = padOf(layer), padBottom = padOf(layer + 1);
+    height = padTop + padBottom + kTrackStep * float(std::min(tracks, kMaxTracks));
     const float bottom = top + height;
     for (const auto& net : nets) {
         const bool straight = isStraight(net);
         const auto& first = segments_[size_t(net.targets.front().second)];
         const float begin = isDummy(first.a) ? top : y_[size_t(first.a)] + nodes_[size_t(first.a)].height;
         const int track = net.right ? tracks - 1 - net.track : net.track;  // nested arcs do not cross
-        const float y = top + kChannelPad + kTrackStep * (float(track) + 0.5f);
+        const float y = top + padTop + kTrackStep * (float(track) + 0.5f);
         if (straight || diagonal) {
             if (begin < top) lines.push_back({net.source, begin, net.source, top, first.value, false});
             for (auto& [x, segment] : net.targets) {

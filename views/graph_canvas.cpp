@@ -260,9 +260,15 @@ void GraphCanvas::showFirstView() {
         return;
     }
     camera_.zoom = std::clamp((viewport()->width() - 2 * kMargin) / std::max(1.0, b.width()), kReadableZoom, 1.0);
-    // The first op, not the middle of the drawing: wide graphs have nothing above their middle.
+    // The middle of what the first screen shows: wide graphs may have nothing above their own middle.
     double x = b.center().x();
-    if (b.width() * camera_.zoom > viewport()->width() && !scene_->model().nodes.empty()) x = scene_->visibleRect(0).center().x();
+    const auto top = scene_->nodesIn(QRectF(b.left(), b.top(), b.width(), viewport()->height() / camera_.zoom));
+    if (b.width() * camera_.zoom > viewport()->width() && !top.empty()) {
+        std::vector<double> centres;
+        for (int n : top) centres.push_back(scene_->nodeRect(n).center().x());
+        std::nth_element(centres.begin(), centres.begin() + long(centres.size() / 2), centres.end());
+        x = centres[centres.size() / 2];
+    }
     camera_.x = x - viewport()->width() / 2.0 / camera_.zoom;
     camera_.y = b.top() - kMargin / camera_.zoom;
     cameraMoved();

@@ -369,43 +369,55 @@ private:
     void groupTitles() {
         const auto& m = scene_.model();
         const int px = std::clamp(int(std::round(12 * z_)), 11, 24);
-        for (int g : shownGroups_) {
+        const auto& font = LabelFont::graph(px, 600);
+        const auto& small = LabelFont::graph(std::max(8, int(std::round(11 * z_))), 400);
+        const double side = std::clamp(10 * z_, 7.0, 14.0);
+        std::vector<QRectF> drawn;                   // far out, an inner title gives way to the outer one
+        std::vector<double> below(m.groups.size(), area_.top());
+        std::vector<int> order = shownGroups_;       // near, titles that stick to the top edge lie over those of closed boxes
+        if (nodeHeight_ >= kLodName) std::stable_partition(order.begin(), order.end(), [&](int g) { return !scene_.layout().groups[size_t(g)].open; });
+        for (int g : order) {
             const auto& group = m.groups[size_t(g)];
             const QRectF box = camera_.toWidget(scene_.groupRect(g));
             const bool open = scene_.layout().groups[size_t(g)].open;
             if (box.width() < 36 || (open && box.height() < 40) || (!open && box.height() < 10)) continue;
             const double header = open ? std::max(24 * z_, px + 4.0) : (nodeHeight_ >= kLodFull ? 24 * z_ : box.height());
-            const double side = std::clamp(10 * z_, 7.0, 14.0);
-            double top = box.top() + (open ? 0 : nodeHeight_ >= kLodFull ? 3 * z_ : 0);
-            if (options_.stickyTitles && open && top < area_.top() && box.bottom() > area_.top() + header * 2) top = area_.top();
-            const double x = box.left() + 8 * std::max(z_, 0.5);
-            if (open && nodeHeight_ < kLodName) {  // keep the title readable over what lies under it
-                const auto& f = LabelFont::graph(px, 600);
-                QColor under = t_.groupFill;
-                under.setAlphaF(0.85f);
-                p_.fillRect(QRectF(x - 2, top, std::min(f.width(group.title) + side + 8, box.width() - 6), px + 4), under);
+            double top = box.top() + (open || nodeHeight_ < kLodFull ? 0 : 3 * z_);
+            const double ceiling = group.parent >= 0 ? below[size_t(group.parent)] : area_.top();
+            below[size_t(g)] = ceiling;
+            if (options_.stickyTitles && open && top < ceiling && box.bottom() > ceiling + header * 2) {
+                top = ceiling;
+                below[size_t(g)] = top + header;
             }
+            const double x = box.left() + 8 * std::max(z_, 0.5);
+            const double room = box.right() - x - side - 10;
+            const double width = std::min(font.width(group.title), room);
+            const QRectF label(x - 2, top + (header - px - 4) / 2, width + side + 9, px + 4);
+            if (nodeHeight_ < kLodName && std::any_of(drawn.begin(), drawn.end(), [&](const QRectF& r) { return r.intersects(label); })) continue;
+            drawn.push_back(label);
+            QColor under = open ? (group.depth % 2 ? t_.canvas : t_.groupFill) : t_.sunken;
+            under.setAlphaF(0.9f);
+            const std::string ops = std::to_string(group.leaves) + " ops";
+            const std::string words = group.className.empty() ? ops : open ? group.className + "  " + ops : group.className + ", " + ops;
+            const bool details = nodeHeight_ >= kLodFull;
+            const double wordsRoom = room - width - 32;
+            if (open) p_.fillRect(details ? label.adjusted(0, 0, std::min(small.width(words), std::max(0.0, wordsRoom)) + 12, 0) : label, under);
             triangle(p_, x, top + (header - side) / 2, side, open, t_.text2);
             p_.setPen(t_.text);
-            const auto& font = LabelFont::graph(px, 600);
-            double at = x + side + 5;
-            at += font.draw(p_, at, top, header, group.title, box.right() - at - 4) + 8;
-            if (nodeHeight_ >= kLodFull) {
-                const auto& small = LabelFont::graph(std::max(8, int(std::round(11 * z_))), 400);
+            font.draw(p_, x + side + 5, top, header, group.title, room);
+            if (details) {
                 p_.setPen(t_.muted);
-                const std::string ops = std::to_string(group.leaves) + " ops";
-                const std::string words = open ? group.className + "  " + ops : group.className;
-                if (open) small.draw(p_, at, top, header, words, box.right() - at - 24);
-                else small.draw(p_, x + side + 5, box.top() + 23 * z_, 18 * z_, group.className.empty() ? ops : group.className + ", " + ops, box.right() - x - side - 8);
+                if (open) small.draw(p_, x + side + 13 + width, top, header, words, wordsRoom);
+                else small.draw(p_, x + side + 5, box.top() + 23 * z_, 18 * z_, words, room);
             }
             if (group.changes && m.diff && nodeHeight_ >= kLodName) {
                 const std::string count = std::to_string(group.changes);
-                const auto& small = LabelFont::mono(std::max(8, int(std::round(10 * z_))), true);
-                const double w = small.width(count) + 8;
+                const auto& bold = LabelFont::mono(std::max(8, int(std::round(10 * z_))), true);
+                const double w = bold.width(count) + 8;
                 const QRectF pill(box.right() - w - 4, top + 3, w, std::max(12.0, 14 * z_));
                 p_.fillRect(snapped(pill), t_.changed);
                 p_.setPen(t_.dark ? t_.onAccent : t_.panel);
-                small.draw(p_, pill.left() + 4, pill.top(), pill.height(), count);
+                bold.draw(p_, pill.left() + 4, pill.top(), pill.height(), count);
             }
         }
     }

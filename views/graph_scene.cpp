@@ -19,6 +19,7 @@ namespace {
 constexpr double kCell = 512;
 constexpr int kMaxCells = 1 << 20;        // a sparse scene gets larger cells instead of more of them
 constexpr double kHullGrow = 8, kHullStrangers = 0.2;
+constexpr size_t kTagLetters = 18;
 constexpr double kTagHeight = 14, kTagGap = 3, kTagChar = 6.1;
 
 QRectF rectOf(const PlacedBox& b) { return {b.x, b.y, b.width, b.height}; }
@@ -150,7 +151,10 @@ void GraphScene::buildStubs() {
             tag.group = first.group;
             const ValueLook* look = value(tag.value);
             tag.text = look && !look->name.empty() ? look->name : "%" + std::to_string(tag.value);
-            if (tag.text.size() > 18) tag.text = tag.text.substr(0, 17) + "~";
+            if (tag.text.size() > kTagLetters) {
+                tag.text.resize(kTagLetters - 1);
+                tag.text.push_back('~');
+            }
             double width = 10 + kTagChar * double(tag.text.size());
             const bool last = k + 1 == j;
             if (!last && right - width - 70 < box.left()) {

@@ -82,13 +82,25 @@ void FrameLayout::assignLayers() {
         int l = pinnedFirst && nodes_[size_t(i)].pin != LayoutNode::Pin::First ? 1 : 0;
         for (int k = inStart[size_t(i)]; k < inStart[size_t(i) + 1]; ++k) {
             const int e = ids[size_t(inList[size_t(k)])];
-            if (!stub_[size_t(e)]) l = std::max(l, layer_[size_t(edges_[size_t(e)].from)] + 1);
+            const int above = layer_[size_t(edges_[size_t(e)].from)];
+            // A tag stretches nothing, but its reader doesn't stand beside a source.
+            l = std::max(l, stub_[size_t(e)] ? std::min(above, 0) + 1 : above + 1);
         }
         layer_[size_t(i)] = l;
         deepest = std::max(deepest, l);
     }
     for (int i = 0; i < n; ++i)
         if (nodes_[size_t(i)].pin == LayoutNode::Pin::Last) layer_[size_t(i)] = deepest + 1;
+    // A tributary is fed by sources only and read once: constants and what is computed from them, until they join the main stream.
+    std::vector<bool> tributary(size_t(n), false);
+    for (int i = 0; i < n; ++i) {
+        bool fed = nodes_[size_t(i)].pin == LayoutNode::Pin::None;
+        for (int k = inStart[size_t(i)]; k < inStart[size_t(i) + 1] && fed; ++k) {
+            const int e = ids[size_t(inList[size_t(k)])];
+            fed = stub_[size_t(e)] || tributary[size_t(edges_[size_t(e)].from)];
+        }
+        tributary[size_t(i)] = fed && outStart[size_t(i) + 1] - outStart[size_t(i)] == 1;
+    }
     // Constants, views and casts sit by their user; a source whose readers are all stubs sits above the first of them.
     for (int pass = 0; pass < 2; ++pass) {
         for (int i = n - 1; i >= 0; --i) {
@@ -105,7 +117,7 @@ void FrameLayout::assignLayers() {
             }
             for (int k = inStart[size_t(i)]; k < inStart[size_t(i) + 1]; ++k)
                 if (!stub_[size_t(ids[size_t(inList[size_t(k)])])]) ++inputs;
-            if (users > inputs && first != INT32_MAX) layer_[size_t(i)] = std::max(layer_[size_t(i)], first - 1);
+            if ((users > inputs || tributary[size_t(i)]) && first != INT32_MAX) layer_[size_t(i)] = std::max(layer_[size_t(i)], first - 1);
             else if (users == 0 && inputs == 0 && firstStub != INT32_MAX) layer_[size_t(i)] = std::max(layer_[size_t(i)], firstStub - 1);
         }
     }
@@ -326,7 +338,8 @@ void FrameLayout::place(int layerIndex, int direction, const std::vector<float>*
                 const float fromX = s.first >= 0 && !std::isnan(edges_[size_t(s.first)].fromX) ? edges_[size_t(s.first)].fromX : 0;
                 const float toX = s.edge >= 0 && !std::isnan(edges_[size_t(s.edge)].toX) ? edges_[size_t(s.edge)].toX : 0;
                 float weight = isDummy(i) ? (isDummy(other) ? 8.f : 4.f) : (isDummy(other) ? 3.f : 1.f);
-                if (preds) weight *= 1.01f;
+                // Ties go to the first argument: it is the stream that the op works on.
+                if (preds) weight *= s.edge >= 0 && edges_[size_t(s.edge)].inPort == 0 ? 1.02f : 1.01f;
                 candidates.push_back({x_[size_t(other)] + (preds ? fromX - toX : toX - fromX), weight});
                 total += weight;
             }

@@ -44,12 +44,14 @@ private:
         for (const auto& chain : chains)
             for (const auto& [path, name] : chain)
                 if (!path.empty()) ++leaves[path];
+        int total = 0;  // a module that holds every op says nothing
+        for (const auto& n : model_.nodes) total += n.role == NodeRole::Op;
         chains_.resize(chains.size());
         for (size_t n = 0; n < chains.size(); ++n) {
             const auto& chain = chains[n];
             for (size_t i = 0; i < chain.size() && chains_[n].size() < kMaxDepth; ++i) {
                 const auto& path = chain[i].first;
-                if (path.empty() || leaves[path] < 2) continue;
+                if (path.empty() || leaves[path] < 2 || leaves[path] == total) continue;
                 if (i + 1 < chain.size() && leaves[chain[i + 1].first] == leaves[path]) continue;
                 if (!chains_[n].empty() && chains_[n].back()->first == path) continue;
                 chains_[n].push_back(&chain[i]);
