@@ -135,6 +135,27 @@ Result<std::vector<ValueId>> GraphBuilder::add(std::string_view target, std::vec
     return ids;
 }
 
+Value GraphBuilder::reserve(std::string_view wantedName) {
+    Value v;
+    v.id = graph_.newId();
+    v.name = newName(wantedName);
+    return v;
+}
+
+void GraphBuilder::define(const Value& v) {
+    known_.insert(v.id);
+    names_.insert(v.name);
+    remember(nullptr, v);
+}
+
+void GraphBuilder::alsoFrom(NodeId id) {
+    if (graph_.nodes.empty()) return;
+    auto copy = std::make_shared<Node>(*graph_.nodes.back());
+    copy->provenance.from.push_back(id);
+    for (const Value& v : copy->outputs) remember(copy.get(), v);
+    graph_.nodes.back() = std::move(copy);
+}
+
 void GraphBuilder::discardFrom(size_t count) {
     for (size_t i = count; i < graph_.nodes.size(); ++i)
         for (const Value& v : graph_.nodes[i]->outputs) {

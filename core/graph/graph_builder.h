@@ -24,6 +24,11 @@ public:
     /// Gives the identity (id and name) of `as` to a value made since; for a rewrite whose last node is known only when it is made.
     /// A value that was not made by this builder is replaced instead (later uses of `as` read it).
     void adopt(ValueId made, const Value& as);
+    /// A new value (id and unique name) that a node does not make, such as a new graph input; define() tells its type.
+    Value reserve(std::string_view wantedName);
+    void define(const Value&);
+    /// One more node that the newest node comes from.
+    void alsoFrom(NodeId);
     /// Takes back the nodes made since there were `count`; what they defined must not be used any more.
     void discardFrom(size_t count);
     /// A size as an argument: a number, a symbolic value already in the graph, or new nodes that compute it.
