@@ -106,12 +106,12 @@ std::optional<Refusal> noScatter(FusionPair& p) {
 
 std::optional<Refusal> loopsAgree(FusionPair& p) {
     p.prepare();
-    const bool bothScalar = spineOf(p.a->body.empty() ? Stmt(Store{}) : p.a->body[0]).vars.empty() && spineOf(p.b->body.empty() ? Stmt(Store{}) : p.b->body[0]).vars.empty();
-    const bool loopless = bothScalar && touchesOf(p.a->body).front().loops.empty() && touchesOf(p.b->body).front().loops.empty();
-    if (!p.match->pairs.empty() || loopless) {
-        // Common reads alone are worth a kernel only when all loops are shared.
-        if (p.dependent || p.match->whole || loopless) return std::nullopt;
-    }
+    auto spineless = [](const Kernel& k) { return k.body.empty() || spineOf(k.body.size() == 1 ? k.body[0] : Stmt(Store{})).vars.empty(); };
+    // Two kernels without outer loops (whole reductions, single numbers) run one after the other in one kernel: no iteration is torn apart.
+    const bool sequential = spineless(*p.a) && spineless(*p.b);
+    if (sequential) return std::nullopt;
+    // Common reads alone are worth a kernel only when all loops are shared.
+    if (!p.match->pairs.empty() && (p.dependent || p.match->whole)) return std::nullopt;
     auto extents = [](const Kernel& k) {
         std::string s;
         walk(k.body, [&](const Stmt& st, const auto&) { if (auto* l = st.get<Loop>()) s += (s.empty() ? "" : ", ") + l->var + "<" + l->extent.str(); });
@@ -120,7 +120,7 @@ std::optional<Refusal> loopsAgree(FusionPair& p) {
     Refusal r{p.match->reason, {p.name(p.first), p.name(p.second)}};
     const BufferId buffer = p.match->args.empty() ? -1 : BufferId(std::get<int64_t>(p.match->args[0]));
     const std::string name = buffer >= 0 ? p.program.buffer(buffer).name : "";
-    const bool firstReduces = p.dependent && buffer >= 0 && spineOf(p.a->body.empty() ? Stmt(Store{}) : p.a->body[0]).vars.empty();
+    const bool firstReduces = p.dependent && buffer >= 0 && spineless(*p.a);
     if (firstReduces) return Refusal{Reason::needs_whole_reduction, {p.name(p.first), p.name(p.second)}};
     switch (r.reason) {
         case Reason::not_same_element:
@@ -183,7 +183,7 @@ std::string contiguousVar(const LoopProgram& program, const Kernel& kernel) {
     std::map<std::string, int> votes;
     for (const Touch& t : touchesOf(kernel.body))
         for (const Loop* l : t.loops)
-            if (strideIn(program, t.access, l->var) == 1) ++votes[l->var];
+            if (strideIn(program, t.access, l->var) == 1) votes[l->var] += t.write ? 2 : 1;   // a strided store costs more than a strided load
     std::string best;
     for (auto& [var, n] : votes) if (best.empty() || n > votes[best]) best = var;
     return best;
