@@ -1,0 +1,202 @@
+// parallelize: shares the outermost loops of each kernel among threads.
+//
+// Why it pays: every core does its part. Where the outermost loop is already a vector loop (one long pointwise loop, or columns), it is first cut into chunks.
+//
+// Before                                     After
+//   for i0 in 32 {                             for i0 in 32 parallel {
+//     for i1 in 64 {                             for i1 in 64 parallel {
+//       for r2 in 512 vector(64) {                 for r2 in 512 vector(64) {
+//
+//   for i0 in 1000000 vector(32) {             for i1 in 62 parallel {
+//     %0: f32 = load x[i0]                       for i2 in Min(16384, 1000000 - 16384*i1) vector(32) {
+//                                                  %0: f32 = load x[16384*i1 + i2]
+//
+// Consecutive parallel loops collapse into one range, so loops are marked until there are enough iterations to share (four per thread; a guess that
+// evens out threads of different speed). Chunks hold `min_work` operations or more and are whole vectors.
+// Left alone, with reasons: kernels with less than `min_work` operations, about what starting the threads costs (not_parallel_small); kernels whose outer loop is a
+// reduction or that carry a value or an array across their outer loops (not_parallel_reduction); loops whose iterations may write one element: atomic stores are not
+// parallel here, since compiled atomics would be slower than one thread, and their result would depend on timing.
+// Cost: linear in the kernel.
+#include <algorithm>
+
+#include "core/pipeline/pass.h"
+#include "passes/loop/loop_nest.h"
+
+namespace fw {
+namespace {
+
+constexpr int64_t iterationsPerThread = 4;
+constexpr double worthDividing = 256;  // operations; a guess, some ten times the cost of a division
+
+class Parallelizer {
+public:
+    Parallelizer(Kernel& k, const LoopProgram& p, PassContext& ctx)
+        : kernel_(k), program_(p), ctx_(ctx), minWork_(std::max<int64_t>(1, ctx.option("min_work", 32768))), wanted_(std::max<int64_t>(1, ctx.option("threads", 16)) * iterationsPerThread) {}
+
+    bool run() {
+        bool hasLoop = std::any_of(kernel_.body.begin(), kernel_.body.end(), [](const Stmt& s) { return s.get<Loop>(); });
+        double work = workOf(kernel_.body);
+        if (!hasLoop || work < double(minWork_)) {
+            ctx_.explain(Verdict::Refused, Reason::not_parallel_small, {kernel_.name, int64_t(work)}, kernel_.origins, {kernel_.name});
+            return false;
+        }
+        // Threads start and meet at the top level, so it may hold nothing that one thread hands to the next.
+        for (const Stmt& s : kernel_.body) {
+            auto* l = s.get<Loop>();
+            auto* i = s.get<Instr>();
+            if ((l && !l->reduction) || (i && i->op != ScalarOp::AccRead)) continue;
+            ctx_.explain(Verdict::Refused, Reason::not_parallel_reduction, {kernel_.name}, kernel_.origins, {kernel_.name});
+            return false;
+        }
+        bool changed = false;
+        for (size_t k = 0; k < kernel_.body.size(); ++k)
+            if (Loop* l = kernel_.body[k].get<Loop>()) changed |= share(*l);
+        return changed;
+    }
+
+private:
+    /// Operations, by the trip counts of typical sizes.
+    double workOf(const std::vector<Stmt>& body) const {
+        double sum = 0;
+        for (const Stmt& s : body) {
+            if (auto* l = s.get<Loop>()) sum += double(std::max<int64_t>(0, typicalValue(l->extent, program_))) * workOf(l->body);
+            else if (auto* i = s.get<Instr>()) sum += i->op == ScalarOp::Const || i->op == ScalarOp::AccRead ? 0 : std::max(1, scalarOpInfo(i->op).cost);
+            else if (s.get<Store>() || s.get<AccUpdate>()) sum += 1;
+        }
+        return sum;
+    }
+
+    /// Iterations of this loop may run at once: it carries nothing, and no two of them can write one element.
+    bool independent(const Loop& loop) const {
+        if (loop.reduction || (loop.map != LoopMap::Serial && loop.map != LoopMap::Vector)) return false;
+        if (hasOrderedAcross(loop)) return false;
+        bool ok = true;
+        walk(loop.body, [&](const Stmt& s, const auto&) {
+            auto* st = s.get<Store>();
+            if (!st) return;
+            if (st->mode != StoreMode::Plain) ok = false;
+            // A scratch array of an outer block is shared by all iterations.
+            if (program_.buffer(st->access.buffer).kind == BufferKind::Scratch && !declaredIn(loop.body, st->access.buffer)) ok = false;
+            if (program_.buffer(st->access.buffer).kind != BufferKind::Scratch && !mentions(st->access, loop.var)) ok = false;
+        });
+        return ok && !readsOuterAccumulator(loop.body);
+    }
+
+    /// A buffer stored and loaded below: harmless when the coordinates that name this loop are the same in both.
+    bool hasOrderedAcross(const Loop& loop) const {
+        auto uses = accessesIn(loop.body);
+        for (const AccessUse& s : uses) {
+            if (!s.store || program_.buffer(s.access->buffer).kind == BufferKind::Scratch) continue;
+            for (const AccessUse& l : uses) {
+                if (l.access->buffer != s.access->buffer || l.access->index == s.access->index) continue;
+                bool sameRow = false;
+                for (size_t d = 0; d < s.access->index.size() && d < l.access->index.size(); ++d)
+                    sameRow = sameRow || (s.access->index[d] == l.access->index[d] && s.access->index[d] == Expr::symbol(loop.var));
+                if (!sameRow && !(s.store && l.store)) return true;
+            }
+        }
+        return false;
+    }
+
+    static bool mentions(const Access& a, std::string_view var) {
+        return std::any_of(a.index.begin(), a.index.end(), [&](Expr e) { return dependsOn(e, var); });
+    }
+    static bool declaredIn(const std::vector<Stmt>& body, BufferId id) {
+        bool found = false;
+        walk(body, [&](const Stmt& s, const auto&) {
+            if (auto* d = s.get<ScratchDecl>()) found = found || d->buffer == id;
+        });
+        return found;
+    }
+
+    bool share(Loop& outermost) {
+        double work = workOf(outermost.body) * double(typicalValue(outermost.extent, program_));
+        if (work < double(minWork_)) {
+            ctx_.explain(Verdict::Refused, Reason::not_parallel_small, {"loop " + outermost.var + " of " + kernel_.name, int64_t(work)}, kernel_.origins, {kernel_.name});
+            return false;
+        }
+        bool changed = false;
+        int64_t shared = 1;
+        double left = work;
+        for (Loop* l = &outermost; l && shared < wanted_; l = onlyLoop(l->body)) {
+            if (!independent(*l)) {
+                if (!changed) ctx_.explain(Verdict::Refused, Reason::not_parallel_reduction, {kernel_.name}, kernel_.origins, {kernel_.name});
+                break;
+            }
+            int64_t trips = std::max<int64_t>(1, typicalValue(l->extent, program_));
+            bool vector = l->map == LoopMap::Vector;
+            if (vector && !cut(*l, left / double(trips), shared)) {
+                if (!changed) ctx_.explain(Verdict::Refused, Reason::not_parallel_small, {kernel_.name, int64_t(work)}, kernel_.origins, {kernel_.name});
+                break;
+            }
+            // Collapsed loops recover their variables by division; iterations must be worth that.
+            if (!vector && changed && left / double(trips) < worthDividing) break;
+            l->map = LoopMap::Parallel;
+            l->width = 1;
+            ctx_.explain(Verdict::Done, Reason::parallelized, {l->var, kernel_.name}, kernel_.origins, {kernel_.name});
+            changed = true;
+            if (vector) break;
+            shared *= trips;
+            left /= double(trips);
+        }
+        return changed;
+    }
+
+    /// for i in N vector -> for o in chunks { for i in chunk vector }; false when N is not worth two chunks.
+    bool cut(Loop& l, double workPerIteration, int64_t alreadyShared) {
+        int64_t width = std::max(1, l.width), trips = typicalValue(l.extent, program_);
+        int64_t pieces = std::max<int64_t>(1, wanted_ / alreadyShared);
+        double floor = double(minWork_) / 2 / std::max(1.0, workPerIteration);
+        int64_t chunk = std::max<int64_t>(width, std::max<int64_t>(int64_t(floor), (trips + pieces - 1) / pieces));
+        // Symbolic extents: the typical size only sets the chunk; a larger tensor just has more of them.
+        chunk = (chunk + width - 1) / width * width;
+        if (trips <= chunk) return false;
+        std::string outer = kernel_.newLoopVar(false), inner = kernel_.newLoopVar(false);
+        Expr o = Expr::symbol(outer), i = Expr::symbol(inner), size = chunk;
+        Loop in = l;
+        in.var = inner;
+        bool even = l.extent.isConst() && l.extent.constant() % chunk == 0;
+        in.extent = even ? size : minOf(size, l.extent - size * o);
+        Ranges ranges = program_.symbols;
+        Expr chunks = simplify(ceilDiv(l.extent, size), ranges);
+        substituteIn(in.body, {{l.var, size * o + i}});
+        Loop out;
+        out.var = outer;
+        out.extent = chunks;
+        out.body.push_back(std::move(in));
+        l = std::move(out);
+        Ranges all = kernelRanges(kernel_, program_);
+        forEachIndex(l.body, [&](Expr& e) { e = simplify(e, all); });
+        return true;
+    }
+
+    Kernel& kernel_;
+    const LoopProgram& program_;
+    PassContext& ctx_;
+    int64_t minWork_, wanted_;
+};
+
+Result<LoopProgram> run(const LoopProgram& program, PassContext& ctx) {
+    LoopProgram out = program;
+    for (Item& item : out.items) {
+        FW_TRY_VOID(ctx.cancelled());
+        auto* k = std::get_if<KernelPtr>(&item);
+        if (!k) continue;
+        Kernel copy = **k;
+        if (Parallelizer(copy, program, ctx).run()) item = std::make_shared<const Kernel>(std::move(copy));
+    }
+    return out;
+}
+
+}  // namespace
+
+extern const PassInfo pass_parallelize;
+const PassInfo pass_parallelize{
+    .name = "parallelize",
+    .level = PassLevel::Loops,
+    .summary = "share the outermost loops among threads",
+    .options = {{"threads", 16, "threads to have work for; a run may use fewer"}, {"min_work", 32768, "operations below which a kernel stays on one thread"}},
+    .runLoops = run,
+};
+
+}  // namespace fw
