@@ -20,7 +20,7 @@ constexpr size_t kKept = 512;
 constexpr int64_t kFewRows = 4;
 
 struct MatmulKey {
-    int64_t values[15];
+    int64_t values[16];
     bool operator==(const MatmulKey& o) const { return std::memcmp(values, o.values, sizeof values) == 0; }
 };
 struct MatmulKeyHash {
@@ -56,7 +56,7 @@ void tidyStrides(int64_t rows, int64_t columns, int64_t& rowStride, int64_t& col
 
 Result<Matmul*> matmulFor(const GemmShape& s, const int64_t (&a)[3], const int64_t (&b)[3], const int64_t (&c)[2]) {
     thread_local std::unordered_map<MatmulKey, Matmul, MatmulKeyHash> kept;
-    MatmulKey key{{s.batch, s.m, s.n, s.k, a[0], a[1], a[2], b[0], b[1], b[2], c[0], c[1], bitsOf(s.alpha), bitsOf(s.beta), int64_t(s.type) * 2 + s.bias}};
+    MatmulKey key{{s.batch, s.m, s.n, s.k, a[0], a[1], a[2], b[0], b[1], b[2], c[0], c[1], bitsOf(s.alpha), bitsOf(s.beta), int64_t(s.type) * 2 + s.bias, omp_get_max_threads()}};
     auto found = kept.find(key);
     if (found != kept.end()) return &found->second;
     if (kept.size() >= kKept) kept.clear();

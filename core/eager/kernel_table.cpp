@@ -26,7 +26,8 @@ Table makeTable() {
     Table table;
     for (KernelRows rows : {
              unaryKernels(), binaryKernels(), activationKernels(), gradientKernels(), viewKernels(), castKernels(), creationKernels(),
-             reductionKernels(), momentKernels(), softmaxKernels(), normKernels(), matmulKernels(),
+             reductionKernels(), momentKernels(), softmaxKernels(), normKernels(), matmulKernels(), convolutionKernels(),
+             poolKernels(), attentionKernels(), joinKernels(), gatherKernels(), embeddingKernels(),
          })
         for (const KernelRow& row : rows) table.emplace(row.target, row.kernel);
     return table;

@@ -28,6 +28,7 @@ void parallelFor(int64_t n, int64_t cost, F&& f) {
     }
 #pragma omp parallel num_threads(threads)
     {
+        omp_set_num_threads(1);  // for what f calls: oneDNN plans its primitives for as many threads as it sees here
         int64_t me = omp_get_thread_num(), count = omp_get_num_threads();
         int64_t begin = n * me / count, end = n * (me + 1) / count;
         if (begin < end) f(begin, end);
