@@ -108,7 +108,7 @@ template <class T> inline T fw_fma(T a, T b, T c) { if constexpr (std::is_floati
 template <class T> inline T fw_minimum(T a, T b) { return b != b || b < a ? b : a; }
 template <class T> inline T fw_maximum(T a, T b) { return b != b || b > a ? b : a; }
 template <class T> inline T fw_trunc_div(T a, T b) {
-    if constexpr (std::is_floating_point_v<T>) return std::trunc(a / b);
+    if constexpr (std::is_floating_point_v<T>) return T(std::trunc(double(a) / double(b)));
     else if (b == 0) return 0;
     else if constexpr (std::is_signed_v<T>) { if (b == T(-1)) return T(-std::make_unsigned_t<T>(a)); return T(a / b); }
     else return T(a / b);

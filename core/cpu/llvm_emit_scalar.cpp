@@ -136,13 +136,14 @@ KernelEmitter::Reg KernelEmitter::floatOp(ScalarOp op, DType t, const std::vecto
     case ScalarOp::round_: return same(unary(llvm::Intrinsic::roundeven, a));
     case ScalarOp::isnan_: return {math_.isNan(a), DType::Bool, wide};
     case ScalarOp::isinf_: return {b_.CreateFCmpOEQ(math_.abs(a), llvm::ConstantFP::getInfinity(a->getType())), DType::Bool, wide};
-    case ScalarOp::trunc_div_: return same(unary(llvm::Intrinsic::trunc, b_.CreateFDiv(a, b)));
+    case ScalarOp::trunc_div_:
     case ScalarOp::floor_div_: {
-        // The quotient in double: in float32 it could round up to a whole number that floor must not reach.
-        if (t == DType::F64) return same(unary(llvm::Intrinsic::floor, b_.CreateFDiv(a, b)));
+        // The quotient in double: in float32 it could round up to a whole number that floor and trunc must not reach.
+        auto whole = op == ScalarOp::floor_div_ ? llvm::Intrinsic::floor : llvm::Intrinsic::trunc;
+        if (t == DType::F64) return same(unary(whole, b_.CreateFDiv(a, b)));
         llvm::Type* doubles = VectorMath::withElement(a->getType(), b_.getDoubleTy());
         V q = b_.CreateFDiv(b_.CreateFPExt(a, doubles), b_.CreateFPExt(b, doubles));
-        return same(b_.CreateFPTrunc(unary(llvm::Intrinsic::floor, q), a->getType()));
+        return same(b_.CreateFPTrunc(unary(whole, q), a->getType()));
     }
     case ScalarOp::remainder_: {
         V r = floatMath(ScalarOp::fmod_, a, b, t), zero = numberLike(a, 0);

@@ -39,35 +39,31 @@ inline double noise(int64_t i) {
 inline Tensor random(std::vector<int64_t> sizes, DType t = DType::F32, int64_t seed = 0) {
     return filled(t, std::move(sizes), [&](int64_t i) { return noise(i + seed * 1000003); });
 }
-inline std::vector<Tensor> run(const LoopProgramPtr& program, const std::vector<Tensor>& inputs, VectorIsa isa = hostIsa(), int threads = 1, RunState* given = nullptr) {
+inline std::shared_ptr<CompiledProgram> compile(const LoopProgramPtr& program, VectorIsa isa = hostIsa()) {
     CompileOptions options;
     options.isa = isa;
     auto compiled = CompiledProgram::compile(program, options);
     EXPECT_TRUE(compiled.ok()) << (compiled.ok() ? "" : compiled.error().line());
-    if (!compiled.ok()) return {};
-    RunState own;
-    RunState& state = given ? *given : own;
-    RunOptions run;
-    run.threads = threads;
-    std::vector<RtValue> values(inputs.begin(), inputs.end());
-    auto result = (*compiled)->run(state, values, run);
+    return compiled.ok() ? *compiled : nullptr;
+}
+inline std::vector<Tensor> tensorsOf(const Result<RunResult>& result) {
     EXPECT_TRUE(result.ok()) << (result.ok() ? "" : result.error().line());
     std::vector<Tensor> out;
     if (result.ok())
-        for (RtValue& v : result->outputs)
-            if (Tensor* t = v.get<Tensor>()) out.push_back(*t);
+        for (const RtValue& v : result->outputs)
+            if (const Tensor* t = v.get<Tensor>()) out.push_back(*t);
     return out;
+}
+inline std::vector<Tensor> run(CompiledProgram& compiled, const std::vector<Tensor>& inputs, int threads = 1, RunState* given = nullptr) {
+    RunState own;
+    RunOptions options;
+    options.threads = threads;
+    return tensorsOf(compiled.run(given ? *given : own, std::vector<RtValue>(inputs.begin(), inputs.end()), options));
 }
 inline std::vector<Tensor> interpreted(const LoopProgramPtr& program, const std::vector<Tensor>& inputs, RunState* given = nullptr) {
     RunState own;
     std::vector<RtValue> values(inputs.begin(), inputs.end());
-    auto result = interpretProgram(*program, given ? *given : own, values, {});
-    EXPECT_TRUE(result.ok()) << (result.ok() ? "" : result.error().line());
-    std::vector<Tensor> out;
-    if (result.ok())
-        for (RtValue& v : result->outputs)
-            if (Tensor* t = v.get<Tensor>()) out.push_back(*t);
-    return out;
+    return tensorsOf(interpretProgram(*program, given ? *given : own, values, {}));
 }
 inline void expectClose(const Tensor& a, const Tensor& b, double relative, double absolute, const std::string& what) {
     ASSERT_EQ(a.sizes(), b.sizes()) << what;
@@ -84,8 +80,10 @@ inline void expectAgrees(const std::string& text, const std::vector<Tensor>& inp
     ASSERT_TRUE(program);
     std::vector<Tensor> expected = interpreted(program, inputs);
     for (VectorIsa isa : isas()) {
+        auto compiled = compile(program, isa);
+        ASSERT_TRUE(compiled);
         for (int threads : {1, 2}) {
-            std::vector<Tensor> got = run(program, inputs, isa, threads);
+            std::vector<Tensor> got = run(*compiled, inputs, threads);
             std::string what = std::string(isaName(isa)) + ", " + std::to_string(threads) + " thread(s)";
             ASSERT_EQ(got.size(), expected.size()) << what;
             for (size_t i = 0; i < got.size(); ++i) expectClose(got[i], expected[i], relative, absolute, what + ", output " + std::to_string(i));
