@@ -1,13 +1,16 @@
 // Reads one text, or two side by side: FX text, Loop IR, C++, LLVM IR, assembly. Lines that belong to the selected ops are banded. Read-only.
 #pragma once
 #include <QAbstractScrollArea>
+#include <QFont>
+
+#include <set>
 
 #include "views/qobject_compare.h"
 #include "views/code_model.h"
 #include "views/selection.h"
 
 class QLineEdit;
-class QLabel;
+class QPainter;
 
 namespace fw {
 
@@ -34,6 +37,7 @@ public:
     int currentLine() const { return currentLine_; }
     int firstVisibleRow() const;
     int rowCount() const;
+    bool idle() const { return !comparing_; }
 
     int find(const QString& query);       ///< number of hits
     void findNext(int direction);
@@ -61,40 +65,63 @@ protected:
     void scrollContentsBy(int dx, int dy) override;
 
 private:
-    struct Column { QRect area; int gutter; bool left; };
+    /// One text on the screen: the only one, or a half of a diff.
+    struct Column { QRect area; int gutter = 0; bool left = false; };
+    /// A place in the text: a row and a byte of its line.
+    struct Mark {
+        int row = -1;
+        uint32_t byte = 0;
+        friend auto operator<=>(const Mark&, const Mark&) = default;
+    };
+
+    void compare();
+    void adoptDiff(CodeDiff);
     void rebuildRows();
     void updateMetrics();
     void updateScrollBars();
     std::vector<Column> columns() const;
     bool sideBySide() const;
+    int headerHeight() const;
+    const CodeDocument& documentOf(bool left) const { return left ? *before_ : *after_; }
+    int lineOf(int row, bool left) const;      ///< -1 for filler and folded rows
+    /// Single column of a diff: which side the row shows.
+    bool showsLeft(int row) const;
     int rowAt(int y) const;
     int rowOfLine(int line, bool left) const;
-    void showRow(int row);
-    void paintColumn(QPainter&, const Column&, int firstRow, int lastRow) const;
-    void paintLine(QPainter&, const Column&, int row, int y) const;
-    void paintStrip(QPainter&) const;
-    QRect stripRect() const;
-    uint32_t byteAt(std::string_view line, int cell) const;
-    void applyLinks();
+    const Column* columnAt(const std::vector<Column>&, int x) const;
+    Mark markAt(const Column&, const QPoint&) const;
+    void showRow(int row, bool centre);
+    void linkSelection();
+    void linkHover();
+    void activate(int row, bool left);
     void showFind();
+    int stripWidth() const;
+
+    void paintHeader(QPainter&) const;
+    void paintRow(QPainter&, const Column&, int row, int y) const;
+    void paintText(QPainter&, const Column&, int row, int line, bool left, int y) const;
+    void paintStrip(QPainter&) const;
 
     Selection* selection_;
     CodeDocumentPtr before_, after_;
     CodeDiff diff_;
-    std::vector<std::pair<int, bool>> opened_;
-    bool folding_ = true, narrow_ = false;
+    std::vector<CodeRow> rows_;                ///< of a diff, folds opened and unified as shown; empty for one text
+    std::vector<int> rowOfLeft_, rowOfRight_;  ///< by line; a folded line gives the row of its fold
+    std::set<int> openedFolds_;                ///< by the right line that a fold starts at
+    bool folding_ = true, comparing_ = false;
+    uint64_t compareTag_ = 0;
     QString message_, leftTitle_, rightTitle_;
+    std::vector<NodeId> linked_;
     std::vector<int> linkedLeft_, linkedRight_, hoverLeft_, hoverRight_;
-    int currentLine_ = -1, anchorLine_ = -1;
+    int currentLine_ = -1;
     bool currentLeft_ = false, dragging_ = false;
-    struct Mark { int row = -1; uint32_t byte = 0; } from_, to_;
+    Mark from_, to_;
     std::vector<CodeHit> hits_;
     int currentHit_ = -1;
     int textSize_ = 13, rowHeight_ = 18;
-    double cell_ = 8;
+    double cell_ = 8, ascent_ = 12;
     QFont font_, italic_;
     QLineEdit* findField_ = nullptr;
-    QLabel* findCount_ = nullptr;
 };
 
 }  // namespace fw
