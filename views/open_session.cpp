@@ -5,8 +5,8 @@
 
 namespace fw {
 
-OpenSession::OpenSession(EngineBridge* engine, Selection* selection, PairExplainer explainer, QObject* parent)
-    : QObject(parent), engine_(engine), selection_(selection), explainer_(std::move(explainer)) {}
+OpenSession::OpenSession(EngineBridge* engine, EngineBridge* reader, Selection* selection, PairExplainer explainer, QObject* parent)
+    : QObject(parent), engine_(engine), reader_(reader), selection_(selection), explainer_(std::move(explainer)) {}
 
 QString remedyOf(const Error& error) {
     switch (error.kind) {
@@ -58,6 +58,7 @@ void OpenSession::chooseModel(int index) {
 
 void OpenSession::adopt(const SessionStatePtr& state) {
     engine_->dropAll();
+    reader_->dropAll();
     state_ = state;
     step_ = -1;
     missed_ = nullptr;
@@ -113,7 +114,7 @@ void OpenSession::askForCode() {
 
 void OpenSession::askForMissed() {
     if (!explainer_.missed || !state_->program()) return;
-    engine_->ask<MissedFusionsPtr>(QStringLiteral("missed"), QStringLiteral("Ranking missed fusions"),
+    reader_->ask<MissedFusionsPtr>(QStringLiteral("missed"), QStringLiteral("Ranking missed fusions"),
         [trace = state_->trace, missed = explainer_.missed](const Progress&) -> Result<MissedFusionsPtr> {
             return std::make_shared<const std::vector<PairAnswer>>(missed(*trace));
         },

@@ -16,7 +16,8 @@ class OpenSession : public QObject {
     Q_OBJECT
 
 public:
-    OpenSession(EngineBridge*, Selection*, PairExplainer, QObject* parent = nullptr);
+    /// `engine` runs and compiles; `reader` prints texts and explains pairs, so that reading never waits for compiling.
+    OpenSession(EngineBridge* engine, EngineBridge* reader, Selection*, PairExplainer, QObject* parent = nullptr);
 
     /// Null until something was opened.
     const SessionStatePtr& state() const { return state_; }
@@ -25,6 +26,7 @@ public:
     /// The pipeline step to draw: the current one, or the last one while an LLVM step is looked at.
     int graphStep() const;
     EngineBridge* engine() const { return engine_; }
+    EngineBridge* reader() const { return reader_; }
     Selection* selection() const { return selection_; }
     const PairExplainer& explainer() const { return explainer_; }
     MissedFusionsPtr missedFusions() const { return missed_; }   ///< null until known
@@ -57,7 +59,7 @@ private:
     void askForMissed();
     void fail(const QString& what, const Error&);
 
-    EngineBridge* engine_;
+    EngineBridge *engine_, *reader_;
     Selection* selection_;
     PairExplainer explainer_;
     SessionStatePtr state_;

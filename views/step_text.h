@@ -1,0 +1,21 @@
+// A step as text documents with ids per line, ready for the code pane; and the Python lines that a graph comes from. No widgets; runs off the UI thread.
+#pragma once
+#include "core/pipeline/trace.h"
+#include "views/code_model.h"
+
+namespace fw {
+
+struct StepTexts {
+    CodeDocumentPtr before, after;   ///< before is null for the import; both equal when nothing changed
+    bool comparable = false;         ///< same language, so that a line diff says something
+};
+StepTexts stepTexts(const Step&);
+CodeDocumentPtr snapshotText(const Snapshot&);
+
+/// The user's source lines of a graph, by file and line, each with the ops that came from it:
+///     # model.py
+///       88  x = self.fc(x)    # linear_1, gelu
+/// `only`: these nodes alone; empty = all.
+CodeDocumentPtr sourceLines(const Graph&, const std::vector<NodeId>& only = {});
+
+}  // namespace fw
