@@ -82,17 +82,19 @@ private:
         return ok && !readsOuterAccumulator(loop.body);
     }
 
-    /// A buffer stored and loaded below: harmless when the coordinates that name this loop are the same in both.
+    /// A buffer stored and loaded below is harmless when both name this loop in the same coordinates in the same way: then an iteration only ever
+    /// reads its own part (two iterations that shared a part would also store to the same elements).
     bool hasOrderedAcross(const Loop& loop) const {
         auto uses = accessesIn(loop.body);
         for (const AccessUse& s : uses) {
             if (!s.store || program_.buffer(s.access->buffer).kind == BufferKind::Scratch) continue;
             for (const AccessUse& l : uses) {
-                if (l.access->buffer != s.access->buffer || l.access->index == s.access->index) continue;
-                bool sameRow = false;
-                for (size_t d = 0; d < s.access->index.size() && d < l.access->index.size(); ++d)
-                    sameRow = sameRow || (s.access->index[d] == l.access->index[d] && s.access->index[d] == Expr::symbol(loop.var));
-                if (!sameRow && !(s.store && l.store)) return true;
+                if (l.store || l.access->buffer != s.access->buffer || l.access->index == s.access->index) continue;
+                for (size_t d = 0; d < s.access->index.size() && d < l.access->index.size(); ++d) {
+                    Expr a = s.access->index[d], b = l.access->index[d];
+                    if (a != b && (dependsOn(a, loop.var) || dependsOn(b, loop.var))) return true;
+                }
+                if (!mentions(*l.access, loop.var)) return true;
             }
         }
         return false;
