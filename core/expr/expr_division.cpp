@@ -18,6 +18,21 @@ bool isOne(const Term& t) { return t.coefficient == 1 && t.factors.empty(); }
 
 }  // namespace
 
+std::optional<Expr> flattenNestedDivision(Expr a, Expr b) {
+    Polynomial pa = toPolynomial(a);
+    const Term* inner = nullptr;
+    for (const Term& t : pa) {
+        bool quotient = t.coefficient == 1 && t.factors.size() == 1 && t.factors[0].kind() == ExprKind::FloorDiv;
+        if (quotient && inner) return std::nullopt;  // which of two to keep inside would be a matter of order
+        if (quotient) inner = &t;
+    }
+    if (!inner) return std::nullopt;
+    Expr x = inner->factors[0].args()[0], d = inner->factors[0].args()[1], divisor = d * b;
+    auto rest = fromPolynomial(addPolynomials(pa, {*inner}, -1));
+    if (!rest || divisor.node()->raw) return std::nullopt;
+    return floorDiv(x + *rest * d, divisor);
+}
+
 Expr floorDiv(Expr a, Expr b) {
     if (b.isConst(1)) return a;
     if (b.isConst(0)) return ExprBuilder::make(ExprKind::FloorDiv, {}, {a, b});  // evaluate() reports it
@@ -37,13 +52,8 @@ Expr floorDiv(Expr a, Expr b) {
         auto na = fromPolynomial(divideExactly(pa, g)), nb = fromPolynomial(divideExactly(pb, g));
         if (na && nb) return floorDiv(*na, *nb);
     }
-    // (x//d + k)//b -> (x + k*d)//(d*b)
-    if (isPositiveConstant(b) && !pa.empty() && pa.size() <= 2 && pa[0].coefficient == 1 && pa[0].factors.size() == 1 &&
-        pa[0].factors[0].kind() == ExprKind::FloorDiv && (pa.size() == 1 || pa[1].factors.empty())) {
-        Expr x = pa[0].factors[0].args()[0], d0 = pa[0].factors[0].args()[1];
-        Expr divisor = d0 * b;
-        if (!divisor.node()->raw) return floorDiv(x + Expr(pa.size() == 2 ? int64_t(pa[1].coefficient) : 0) * d0, divisor);
-    }
+    if (isPositiveConstant(b))
+        if (auto flat = flattenNestedDivision(a, b)) return *flat;
     return ExprBuilder::make(ExprKind::FloorDiv, {}, {a, b});
 }
 

@@ -52,6 +52,9 @@ Polynomial divideExactly(const Polynomial&, const Term&);
 struct Division { Polynomial quotient, remainder; };
 Division dividePolynomials(const Polynomial& a, const Polynomial& b);
 
+/// (x//d + y)//b = (x + d*y)//(d*b) for any integer y and b > 0; nullopt when a holds no quotient, or several.
+std::optional<Expr> flattenNestedDivision(Expr a, Expr b);
+
 inline Int128 floorDivInt(Int128 a, Int128 b) {
     Int128 q = a / b;
     return q - ((a % b != 0 && ((a < 0) != (b < 0))) ? 1 : 0);

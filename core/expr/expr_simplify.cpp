@@ -4,7 +4,7 @@
 //   a // b -> u // (b/g)           a = g*u + r, g divides b, 0 <= r < g         ((4*i0 + i1)//16 -> i0//4)
 //   Mod(a, b) -> a - k*b           likewise
 //   Mod(a, b) -> g*Mod(u, b/g) + r likewise                                     (Mod(4*i0 + i1, 16) -> 4*Mod(i0, 4) + i1)
-//   (x//d + k)//b -> (x + k*d)//(d*b)   b > 0 (for a constant b the constructor does it)
+//   (x//d + y)//b -> (x + y*d)//(d*b)   b > 0 (for a constant b the constructor does it)
 //   k*x - k*b*(x//b) -> k*Mod(x, b)
 //   Min, Max drop arguments that never win; relations decided by bounds become 0 or 1
 #include <algorithm>
@@ -97,11 +97,7 @@ private:
         if (!bounds_.isPositive(b)) return e;
         if (auto k = constantQuotient(a, b)) return *k;
         if (auto s = split(a, b)) return run(floorDiv(s->u, s->divisor));
-        Polynomial pa = toPolynomial(a);
-        if (pa.size() <= 2 && pa[0].coefficient == 1 && pa[0].factors.size() == 1 && pa[0].factors[0].kind() == ExprKind::FloorDiv && (pa.size() == 1 || pa[1].factors.empty())) {
-            Expr x = pa[0].factors[0].args()[0], d = pa[0].factors[0].args()[1], divisor = d * b;
-            if (!divisor.node()->raw) return floorDiv(x + Expr(pa.size() == 2 ? int64_t(pa[1].coefficient) : 0) * d, divisor);
-        }
+        if (auto flat = flattenNestedDivision(a, b)) return *flat;
         return e;
     }
 
