@@ -57,7 +57,10 @@ Expr replaceNode(Expr e, Expr atom, Expr by) {
 }
 
 /// Elimination walks trees; expressions beyond this are judged by plain intervals. Real index expressions stay under 100 nodes.
-constexpr uint32_t maxEliminationSize = 600;
+constexpr uint32_t maxEliminationSize = 400;
+/// Nodes that one solver may visit in eliminations before it falls back to plain intervals: a simplify() of a hostile expression ends within
+/// a fraction of a second. Simplifying all indices of a kernel of a real model visits some thousands.
+constexpr uint64_t maxSolverWork = 2'000'000;
 
 }  // namespace
 
@@ -181,7 +184,8 @@ std::optional<Expr> BoundsSolver::endOf(Expr atom, bool upperEnd) {
 
 Int128 BoundsSolver::eliminate(Expr e, int depth, int& budget) {
     Int128 best = interval(e).lo;
-    if (e.isConst() || e.isSymbol() || depth > 24 || --budget < 0 || e.node()->treeSize > maxEliminationSize) return best;
+    if (e.isConst() || e.isSymbol() || depth > 24 || --budget < 0 || e.node()->treeSize > maxEliminationSize || work_ > maxSolverWork) return best;
+    work_ += e.node()->treeSize;
     std::unordered_set<const ExprNode*> seen;
     std::vector<Expr> compounds, symbols;
     atomsOf(e, seen, compounds, symbols);

@@ -32,6 +32,7 @@ private:
     std::unordered_map<const ExprNode*, Interval> intervals_;
     std::unordered_map<const ExprNode*, Int128> lowers_;
     int symbolDepth_ = 0;
+    uint64_t work_ = 0;
 };
 
 }  // namespace fw

@@ -52,6 +52,8 @@ Polynomial divideExactly(const Polynomial&, const Term&);
 struct Division { Polynomial quotient, remainder; };
 Division dividePolynomials(const Polynomial& a, const Polynomial& b);
 
+/// The sum of many terms without the intermediate sums.
+Expr sumOf(const std::vector<Expr>&);
 /// (x//d + y)//b = (x + d*y)//(d*b) for any integer y and b > 0; nullopt when a holds no quotient, or several.
 std::optional<Expr> flattenNestedDivision(Expr a, Expr b);
 

@@ -240,6 +240,23 @@ Expr operator+(Expr a, Expr b) {
     return rawPair(ExprKind::Add, a, b);
 }
 
+Expr sumOf(const std::vector<Expr>& terms) {
+    // Pairwise in rounds: adding one after another would intern a sum of every length on the way.
+    std::vector<Polynomial> parts;
+    for (Expr t : terms) parts.push_back(toPolynomial(t));
+    while (parts.size() > 1) {
+        std::vector<Polynomial> next;
+        for (size_t i = 0; i + 1 < parts.size(); i += 2) next.push_back(addPolynomials(parts[i], parts[i + 1]));
+        if (parts.size() % 2) next.push_back(std::move(parts.back()));
+        parts = std::move(next);
+    }
+    if (!parts.empty())
+        if (auto e = fromPolynomial(recombine(std::move(parts[0])))) return *e;
+    Expr e = 0;
+    for (Expr t : terms) e = e + t;
+    return e;
+}
+
 Expr operator*(Expr a, Expr b) {
     if (a.isConst(1)) return b;
     if (b.isConst(1)) return a;

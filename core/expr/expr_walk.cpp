@@ -60,7 +60,7 @@ Expr rebuildWith(Expr e, const std::vector<Expr>& args) {
         return out;
     };
     switch (e.kind()) {
-    case ExprKind::Add: return fold([](Expr a, Expr b) { return a + b; });
+    case ExprKind::Add: return sumOf(args);
     case ExprKind::Mul: return fold([](Expr a, Expr b) { return a * b; });
     case ExprKind::FloorDiv: return floorDiv(args[0], args[1]);
     case ExprKind::Mod: return mod(args[0], args[1]);
