@@ -54,6 +54,7 @@ Result<void> attend(OpCall& call, const Attention& a) {
     double scale = a.scale.value_or(1 / std::sqrt(double(width)));
     FW_TRY(out, newOutput(call, 0, a.query.dtype(), sizes));
     int64_t heads = numelOf(batch);
+    DType weightType = isLowPrecision(a.query.dtype()) ? a.query.dtype() : DType::F64;
     std::vector<double> lse(size_t(heads * rows));
 #pragma omp parallel for schedule(static)
     for (int64_t h = 0; h < heads; ++h) {
@@ -77,6 +78,7 @@ Result<void> attend(OpCall& call, const Attention& a) {
             for (int64_t j = 0; j < keys && !blind; ++j) {
                 double p = std::exp(score[size_t(j)] - m);
                 sum += p;
+                p = roundTo(weightType, p);  // half types multiply the values by rounded weights, and divide by the exact sum
                 for (int64_t c = 0; c < outWidth; ++c) y[size_t(c)] += p * v[size_t(j * outWidth + c)];
             }
             for (double& e : y) e = blind ? 0 : e / sum;

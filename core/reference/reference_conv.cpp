@@ -1,5 +1,6 @@
 // Convolution and transposed convolution in one to three dimensions, as products of the weights with patches made on the fly.
 #include <algorithm>
+#include <array>
 
 #include <fmt/format.h>
 
@@ -10,6 +11,7 @@ namespace fw::reference {
 namespace {
 
 using Three = std::array<int64_t, 3>;
+constexpr int64_t directChannels = 2;  // below a block of rows the product's panels cost more than they save (depthwise layers)
 
 /// Everything as three spatial dimensions; missing ones have size 1.
 struct Shape {
@@ -32,8 +34,28 @@ Three three(const Sizes& s, int64_t fallback) {
     return t;
 }
 
+/// Position in the input plane that output pixel p reads through tap t, or -1; [tap][pixel].
+std::vector<int64_t> sourceTable(const Shape& s) {
+    int64_t taps = s.kernel[0] * s.kernel[1] * s.kernel[2], pixels = s.out[0] * s.out[1] * s.out[2];
+    std::vector<int64_t> table(size_t(taps * pixels));
+    for (int64_t t = 0; t < taps; ++t)
+        for (int64_t p = 0; p < pixels; ++p) {
+            int64_t at = 0;
+            Three o = {p / (s.out[1] * s.out[2]), p / s.out[2] % s.out[1], p % s.out[2]};
+            Three tap = {t / (s.kernel[1] * s.kernel[2]), t / s.kernel[2] % s.kernel[1], t % s.kernel[2]};
+            for (size_t d = 0; d < 3 && at >= 0; ++d) {
+                int64_t i = s.transposed ? o[d] + s.padding[d] - tap[d] * s.dilation[d] : o[d] * s.stride[d] - s.padding[d] + tap[d] * s.dilation[d];
+                bool between = s.transposed && i % s.stride[d] != 0;
+                if (s.transposed && i >= 0) i /= s.stride[d];
+                at = between || i < 0 || i >= s.in[d] ? -1 : at * s.in[d] + i;
+            }
+            table[size_t(t * pixels + p)] = at;
+        }
+    return table;
+}
+
 template <class T>
-void convolveGroup(const Shape& s, const std::vector<T>& input, const std::vector<T>& weight, const std::vector<T>& bias, Tensor& out, int64_t n, int64_t g) {
+void convolveGroup(const Shape& s, const std::vector<int64_t>& table, const std::vector<T>& input, const std::vector<T>& weight, const std::vector<T>& bias, Tensor& out, int64_t n, int64_t g) {
     int64_t taps = s.kernel[0] * s.kernel[1] * s.kernel[2], k = s.inChannels * taps;
     int64_t pixels = s.out[0] * s.out[1] * s.out[2], plane = s.in[0] * s.in[1] * s.in[2];
     std::vector<T> a(size_t(s.outChannels * k));
@@ -43,29 +65,26 @@ void convolveGroup(const Shape& s, const std::vector<T>& input, const std::vecto
                 a[size_t((co * s.inChannels + ci) * taps + t)] =
                     s.transposed ? weight[size_t(((g * s.inChannels + ci) * s.outChannels + co) * taps + t)]
                                  : weight[size_t(((g * s.outChannels + co) * s.inChannels + ci) * taps + t)];
-    // Position in the input plane that output pixel p reads through tap t, or -1.
-    auto source = [&](int64_t p, int64_t t) -> int64_t {
-        int64_t at = 0;
-        Three o = {p / (s.out[1] * s.out[2]), p / s.out[2] % s.out[1], p % s.out[2]};
-        Three tap = {t / (s.kernel[1] * s.kernel[2]), t / s.kernel[2] % s.kernel[1], t % s.kernel[2]};
-        for (size_t d = 0; d < 3; ++d) {
-            int64_t i = 0;
-            if (s.transposed) {
-                i = o[d] + s.padding[d] - tap[d] * s.dilation[d];
-                if (i < 0 || i % s.stride[d]) return -1;
-                i /= s.stride[d];
-            } else {
-                i = o[d] * s.stride[d] - s.padding[d] + tap[d] * s.dilation[d];
+    Sizes sizes(out.sizes().begin() + 2, out.sizes().end()), strides(out.strides().begin() + 2, out.strides().end());
+    auto planeOf = [&](int64_t channel) { return out.asStrided(sizes, strides, out.offset() + n * out.stride(0) + channel * out.stride(1)); };
+    if (s.outChannels <= directChannels) {
+        for (int64_t co = 0; co < s.outChannels; ++co) {
+            std::vector<T> sums(size_t(pixels), bias.empty() ? T(0) : bias[size_t(g * s.outChannels + co)]);
+            for (int64_t i = 0; i < k; ++i) {
+                const T* x = input.data() + i / taps * plane;
+                const int64_t* from = table.data() + i % taps * pixels;
+                T w = a[size_t(co * k + i)];
+                for (int64_t p = 0; p < pixels; ++p)
+                    if (from[p] >= 0) sums[size_t(p)] = multiplyAdd(sums[size_t(p)], w, x[from[p]]);
             }
-            if (i < 0 || i >= s.in[d]) return -1;
-            at = at * s.in[d] + i;
+            Tensor to = planeOf(g * s.outChannels + co);
+            save(to, 0, pixels, sums.data());
         }
-        return at;
-    };
+        return;
+    }
     auto fill = [&](int64_t first, int64_t columns, T* panel) {
         for (int64_t t = 0; t < taps; ++t) {
-            int64_t from[panelWidth];
-            for (int64_t j = 0; j < columns; ++j) from[j] = source(first + j, t);
+            const int64_t* from = table.data() + t * pixels + first;
             for (int64_t ci = 0; ci < s.inChannels; ++ci) {
                 const T* x = input.data() + ci * plane;
                 T* row = panel + (ci * taps + t) * panelWidth;
@@ -77,8 +96,7 @@ void convolveGroup(const Shape& s, const std::vector<T>& input, const std::vecto
         T values[panelWidth];
         int64_t channel = g * s.outChannels + co;
         for (int64_t j = 0; j < columns; ++j) values[j] = bias.empty() ? sums[j] : sums[j] + bias[size_t(channel)];
-        Sizes sizes(out.sizes().begin() + 2, out.sizes().end()), strides(out.strides().begin() + 2, out.strides().end());
-        Tensor to = out.asStrided(sizes, strides, out.offset() + n * out.stride(0) + channel * out.stride(1));
+        Tensor to = planeOf(channel);
         save(to, first, columns, values);
     };
     product<T>(a.data(), s.outChannels, k, pixels, fill, store);
@@ -90,12 +108,14 @@ void convolveAll(const Shape& s, const Request& r, Tensor& out) {
     std::vector<T> bias;
     if (r.bias) bias = loadAll<T>(*r.bias);
     int64_t plane = s.in[0] * s.in[1] * s.in[2];
-    std::vector<T> input(size_t(s.inChannels * plane));
-    for (int64_t n = 0; n < s.batch; ++n)
-        for (int64_t g = 0; g < s.groups; ++g) {
-            load(r.input, (n * s.groups + g) * s.inChannels * plane, s.inChannels * plane, input.data());
-            convolveGroup<T>(s, input, weight, bias, out, n, g);
-        }
+    std::vector<int64_t> table = sourceTable(s);
+    // Groups of few channels run side by side; a large group uses the threads within its product.
+#pragma omp parallel for schedule(dynamic) if (s.outChannels <= directChannels)
+    for (int64_t ng = 0; ng < s.batch * s.groups; ++ng) {
+        std::vector<T> input(size_t(s.inChannels * plane));
+        load(r.input, ng * s.inChannels * plane, s.inChannels * plane, input.data());
+        convolveGroup<T>(s, table, input, weight, bias, out, ng / s.groups, ng % s.groups);
+    }
 }
 
 Result<void> convolve(OpCall& call, Request r) {

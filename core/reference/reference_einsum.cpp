@@ -9,8 +9,6 @@
 
 namespace fw::reference {
 
-void addEinsumKernels(KernelTable&);
-
 namespace {
 
 /// Labels of one operand or of the output; an ellipsis stands for `hidden` labels -1, -2, ... aligned at the right.

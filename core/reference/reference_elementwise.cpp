@@ -8,8 +8,6 @@
 
 namespace fw::reference {
 
-void addElementwiseKernels(KernelTable&);
-
 namespace {
 
 /// A number or tensor argument as a tensor of the given type.
@@ -101,7 +99,7 @@ Result<void> divMode(OpCall& call) {
     if (!isFloat(type) || type == DType::F64) return pointwiseKernel(call);
     FW_TRY(a, asTensor(call, 0, type));
     FW_TRY(b, asTensor(call, 1, type));
-    FW_TRY(out, mapDoubles(call, 0, type, {a, b}, [](const double* x) { return std::trunc(double(float(x[0] / x[1]))); }));
+    FW_TRY(out, mapDoubles(call, 0, type, {a, b}, [&](const double* x) { return std::trunc(roundTo(type, x[0] / x[1])); }));
     return give(call, out);
 }
 
@@ -143,6 +141,17 @@ Result<void> prelu(OpCall& call) {
     }
     FW_TRY(out, mapDoubles(call, 0, self.dtype(), {self, weight}, [](const double* x) { return x[0] > 0 ? x[0] : x[0] * x[1]; }));
     return give(call, out);
+}
+
+/// pow(self, 2), so that bools become ints.
+Result<void> square(OpCall& call) {
+    Node node = call.node;
+    node.target = "aten.pow.Tensor_Scalar";
+    FW_TRY(self, call.tensor(0));
+    OpCall inner{node, {self, RtValue(int64_t(2))}, {}};
+    FW_TRY_VOID(pointwiseKernel(inner));
+    call.outputs = std::move(inner.outputs);
+    return {};
 }
 
 Result<void> glu(OpCall& call) {
@@ -285,7 +294,7 @@ Result<void> dropoutBackward(OpCall& call) {
     FW_TRY(grad, call.tensor(0));
     FW_TRY(mask, call.tensor(1));
     FW_TRY(scale, call.number(2));
-    FW_TRY(out, mapDoubles(call, 0, grad.dtype(), {grad, mask}, [&](const double* x) { return x[0] * x[1] * scale; }));
+    FW_TRY(out, mapDoubles(call, 0, floatTypeOf(grad.dtype()), {grad, mask}, [&](const double* x) { return x[0] * x[1] * scale; }));
     return give(call, out);
 }
 
@@ -301,6 +310,7 @@ void addElementwiseKernels(KernelTable& t) {
     t["aten.round.decimals"] = roundDecimals;
     t["aten.prelu.default"] = t["aten._prelu_kernel.default"] = prelu;
     t["aten.glu.default"] = glu;
+    t["aten.square.default"] = square;
     t["aten.isclose.default"] = isClose;
     for (const char* overload : {"Tensor_Tensor", "Tensor_Scalar", "Scalar"}) t["aten.float_power." + std::string(overload)] = floatPower;
     t["aten.ldexp.Tensor"] = ldexpKernel;
@@ -315,7 +325,7 @@ void addElementwiseKernels(KernelTable& t) {
     t["prims.convert_element_type.default"] = convertElementType;
     t["aten.clone.default"] = t["aten.lift_fresh_copy.default"] = t["prims.clone.default"] = clone;
     for (const char* target : {"aten.positive.default", "aten.detach.default", "aten.detach_.default", "aten.alias.default", "aten.lift_fresh.default",
-                               "aten.conj.default", "aten.resolve_conj.default", "aten.resolve_neg.default", "prims.device_put.default"})
+                               "aten.resolve_conj.default", "aten.resolve_neg.default", "prims.device_put.default"})
         t[target] = identity;
     t["aten.copy_.default"] = copyWrite;
     t["aten.copy.default"] = copyFunctional;

@@ -30,7 +30,7 @@ double selu(double v) {
 double celu(double v, double alpha) { return v <= 0 ? alpha * std::expm1(v / alpha) : v; }
 double logit(double v, const Param& eps) {
     if (eps.present && v < eps.d) v = eps.d;
-    if (eps.present && v > 1 - eps.d) v = 1 - eps.d;
+    else if (eps.present && v > 1 - eps.d) v = 1 - eps.d;
     return std::log(v / (1 - v));
 }
 double sinc(double v) { return v == 0 ? 1 : std::sin(pi * v) / (pi * v); }

@@ -53,15 +53,18 @@ Result<Combine> combineOf(const OpCall& call, const std::string& name) {
 template <class T>
 void write(Tensor& out, const std::vector<int64_t>& places, const std::vector<T>& source, Combine how, bool includeSelf) {
     auto y = loadAll<T>(out);
+    DType step = isLowPrecision(out.dtype()) ? out.dtype() : DType::F64;
     std::vector<int64_t> count(how == Combine::Mean ? y.size() : 0, includeSelf ? 1 : 0);
     if (!includeSelf)
         for (int64_t p : places) y[size_t(p)] = neutral<T>(how, out.dtype());
     for (size_t j = 0; j < places.size(); ++j) {
         T& v = y[size_t(places[j])];
         v = combined(how, v, source[j]);
+        if constexpr (std::is_same_v<T, double>)
+            if (how == Combine::Mean) v = roundTo(step, v);
         if (how == Combine::Mean) ++count[size_t(places[j])];
     }
-    if (how == Combine::Mean) {
+    if (how == Combine::Mean) {  // of a sum that half types round at every step
         std::vector<bool> done(y.size(), false);
         for (int64_t p : places) {
             if (done[size_t(p)] || count[size_t(p)] == 0) continue;
@@ -103,7 +106,7 @@ Result<std::vector<int64_t>> placesAlong(const OpCall& call, const Sizes& self, 
     auto places = loadAll<int64_t>(index);
     Sizes at(sizes.size(), 0), strides = contiguousStrides(own);
     for (int64_t& p : places) {
-        int64_t i = p < 0 ? p + own[size_t(dim)] : p, linear = 0;
+        int64_t i = p, linear = 0;  // no negative indices here, as in eager
         if (i < 0 || i >= own[size_t(dim)]) return badCall(call, fmt::format("index {} of {}", p, own[size_t(dim)]));
         for (size_t d = 0; d < own.size(); ++d) {
             if (d != size_t(dim) && at[d] >= own[d]) return badCall(call, "index reaches past the tensor");
@@ -130,12 +133,22 @@ Result<void> gather(OpCall& call) {
     FW_TRY(out, take(self, places, index.sizes()));
     return deliver(call, 0, out);
 }
+/// A copy of the indices with the negative ones counted from the end.
+Result<Tensor> fromTheEnd(const Tensor& index, int64_t n) {
+    auto values = loadAll<int64_t>(index);
+    for (int64_t& v : values)
+        if (v < 0) v += n;
+    FW_TRY(out, Tensor::empty(DType::I64, index.sizes()));
+    saveAll(out, values);
+    return out;
+}
 Result<void> takeAlongDim(OpCall& call) {
     FW_TRY(self, call.tensor(0));
     FW_TRY(index, call.tensor(1));
     if (call.isNone(2)) {
         FW_TRY(flat, index.contiguous());
-        FW_TRY(places, placesAlong(call, {self.numel()}, 0, flat.asStrided({flat.numel()}, {1}, flat.offset())));
+        FW_TRY(wrapped, fromTheEnd(flat, self.numel()));
+        FW_TRY(places, placesAlong(call, {self.numel()}, 0, wrapped.asStrided({wrapped.numel()}, {1}, wrapped.offset())));
         FW_TRY(out, take(self, places, {index.numel()}));
         return deliver(call, 0, out);
     }
@@ -147,7 +160,8 @@ Result<void> takeAlongDim(OpCall& call) {
     Sizes sa = common, sb = common;
     sa[size_t(dim)] = self.size(dim);
     sb[size_t(dim)] = index.size(dim);
-    FW_TRY(places, placesAlong(call, sa, dim, broadcastTo(index, sb)));
+    FW_TRY(wrapped, fromTheEnd(index, self.size(dim)));
+    FW_TRY(places, placesAlong(call, sa, dim, broadcastTo(wrapped, sb)));
     FW_TRY(out, take(broadcastTo(self, sa), places, sb));
     return deliver(call, 0, out);
 }

@@ -16,7 +16,8 @@ Result<Tensor> joined(const OpCall& call, std::vector<Tensor> list, int64_t dim)
     for (const Tensor& t : list) promotion.add(t);
     // An empty 1-d tensor joins anything, as in PyTorch.
     auto isLegacyEmpty = [](const Tensor& t) { return t.dim() == 1 && t.size(0) == 0; };
-    if (!std::all_of(list.begin(), list.end(), isLegacyEmpty)) std::erase_if(list, isLegacyEmpty);
+    if (std::all_of(list.begin(), list.end(), isLegacyEmpty)) return Tensor::empty(promotion.result(), {0});
+    std::erase_if(list, isLegacyEmpty);
     FW_TRY(d, wrapDim(call, dim, list[0].dim()));
     if (list[0].dim() == 0) return badCall(call, "joins scalars");
     Sizes sizes = list[0].sizes();
@@ -231,11 +232,14 @@ Result<void> padBy(OpCall& call, const Tensor& self, const Sizes& pads, const st
     FW_TRY(out, remap(self, sizes, [&](Sizes index) -> int64_t {
         for (size_t d = 0; d < rank; ++d) {
             int64_t n = self.sizes()[d], i = index[d] - low[d];
-            if (i < 0 || i >= n) {
+            if (mode == "circular") {
+                // What negative pads crop does not come round again.
+                int64_t first = std::max<int64_t>(0, -low[d]), core = n - first - std::max<int64_t>(0, low[d] + n - sizes[d]);
+                i = core > 0 ? first + ((i - first) % core + core) % core : 0;
+            } else if (i < 0 || i >= n) {
                 if (mode == "constant") return -1;
                 if (mode == "reflect") i = i < 0 ? -i : 2 * (n - 1) - i;
-                else if (mode == "replicate") i = std::clamp<int64_t>(i, 0, n - 1);
-                else i = (i + n) % n;
+                else i = std::clamp<int64_t>(i, 0, n - 1);
             }
             index[d] = i;
         }
@@ -386,12 +390,6 @@ Result<void> meshgrid(OpCall& call) {
         Sizes strides(sizes.size(), 0);
         strides[k] = list[k].dim() ? list[k].stride(0) : 1;
         Tensor grid = list[k].asStrided(sizes, strides, list[k].offset());
-        if (swap) {
-            std::vector<int> order(sizes.size());
-            std::iota(order.begin(), order.end(), 0);
-            std::swap(order[0], order[1]);
-            grid = permuted(grid, order);
-        }
         grids.push_back(grid);
     }
     if (swap) std::swap(grids[0], grids[1]);

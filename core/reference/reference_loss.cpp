@@ -5,8 +5,10 @@
 
 #include <fmt/format.h>
 
+#include "core/reference/reference_matmul.h"
 #include "core/reference/reference_rows.h"
 #include "core/reference/reference_table.h"
+#include "core/reference/reference_types.h"
 
 namespace fw::reference {
 namespace {
@@ -24,15 +26,26 @@ Result<void> reduceLoss(OpCall& call, DType type, const Sizes& sizes, const std:
 
 /// f(input, target) elementwise over the broadcast of arguments 0 and 1.
 template <class F>
-Result<void> elementLoss(OpCall& call, int64_t reduction, F&& f) {
+Result<void> elementLoss(OpCall& call, int64_t reduction, F&& f, std::optional<DType> type = std::nullopt) {
     FW_TRY(a, call.tensor(0));
     FW_TRY(b, call.tensor(1));
     FW_TRY(sizes, broadcastSizes(call, {a.sizes(), b.sizes()}));
     auto x = loadAll<double>(broadcastTo(a, sizes)), y = loadAll<double>(broadcastTo(b, sizes));
     for (size_t i = 0; i < x.size(); ++i) x[i] = f(x[i], y[i]);
-    return reduceLoss(call, promoteTypes(a.dtype(), b.dtype()), sizes, x, reduction);
+    return reduceLoss(call, type.value_or(promoteTypes(a.dtype(), b.dtype())), sizes, x, reduction);
 }
-Result<void> mse(OpCall& call) { return elementLoss(call, integerOr(call, 2, 1), [](double a, double b) { return (a - b) * (a - b); }); }
+/// The type that composites round every step to: the half type itself, else none.
+DType stepType(const OpCall& call) {
+    const Tensor* t = call.optionalTensor(0);
+    return t && isLowPrecision(t->dtype()) ? t->dtype() : DType::F64;
+}
+Result<void> mse(OpCall& call) {
+    DType step = stepType(call);
+    return elementLoss(call, integerOr(call, 2, 1), [=](double a, double b) {
+        double d = roundTo(step, a - b);
+        return d * d;
+    });
+}
 Result<void> l1(OpCall& call) { return elementLoss(call, integerOr(call, 2, 1), [](double a, double b) { return std::fabs(a - b); }); }
 Result<void> smoothL1(OpCall& call) {
     double beta = numberOr(call, 3, 1);
@@ -48,7 +61,10 @@ Result<void> huber(OpCall& call) {
         return d <= delta ? 0.5 * d * d : delta * (d - 0.5 * delta);
     });
 }
-Result<void> softMargin(OpCall& call) { return elementLoss(call, integerOr(call, 2, 1), [](double a, double b) { return std::log1p(std::exp(-a * b)); }); }
+Result<void> softMargin(OpCall& call) {
+    DType step = stepType(call);
+    return elementLoss(call, integerOr(call, 2, 1), [=](double a, double b) { return std::log1p(roundTo(step, std::exp(roundTo(step, -a * b)))); });
+}
 Result<void> hingeEmbedding(OpCall& call) {
     double margin = numberOr(call, 2, 1);
     return elementLoss(call, integerOr(call, 3, 1), [&](double a, double b) { return (b != 1 ? std::max(0.0, margin - a) : 0) + (b != -1 ? a : 0); });
@@ -56,11 +72,12 @@ Result<void> hingeEmbedding(OpCall& call) {
 Result<void> poisson(OpCall& call) {
     bool logInput = booleanOr(call, 2, true), full = booleanOr(call, 3, false);
     double eps = numberOr(call, 4, 1e-8);
+    FW_TRY(input, call.tensor(0));
     return elementLoss(call, integerOr(call, 5, 1), [&](double a, double b) {
         double loss = logInput ? std::exp(a) - b * a : a - b * std::log(a + eps);
         if (full && b > 1) loss += b * std::log(b) - b + 0.5 * std::log(2 * std::numbers::pi * b);
         return loss;
-    });
+    }, floatTypeOf(input.dtype()));
 }
 Result<void> klDivergence(OpCall& call) {
     bool logTarget = booleanOr(call, 3, false);
@@ -117,10 +134,9 @@ double& logpAt(ClassTargets& t, int64_t n, int64_t c, int64_t r) { return t.logp
 
 Result<ClassTargets> classTargets(const OpCall& call, const Tensor& self, const Tensor& target, const Tensor* weight, int64_t ignore) {
     ClassTargets t;
-    if (self.dim() < 1) return badCall(call, "needs classes");
-    bool single = self.dim() == 1;
+    bool single = self.dim() <= 1;
     t.batch = single ? 1 : self.size(0);
-    t.classes = single ? self.size(0) : self.size(1);
+    t.classes = self.dim() == 0 ? 1 : single ? self.size(0) : self.size(1);
     for (int d = 2; d < self.dim(); ++d) t.rest *= self.size(d);
     t.logp = loadAll<double>(self);
     t.ignore = ignore;
@@ -206,6 +222,24 @@ Result<void> crossEntropy(OpCall& call) {
     return giveClassLoss(call, self.dtype(), t, loss, counted, reduction);
 }
 
+/// The loss of a linear layer's outputs that never keeps them whole; the results after the first serve its backward pass.
+Result<void> linearCrossEntropy(OpCall& call) {
+    FW_TRY(input, call.tensor(0));
+    FW_TRY(weight, call.tensor(1));
+    FW_TRY(target, call.tensor(2));
+    bool reduced = !call.node.target.ends_with("_no_reduction.default");
+    std::string how = reduced ? stringOr(call, 5, "mean") : "none";
+    size_t next = reduced ? 6 : 5;
+    FW_TRY(logits, linearProduct(call, input, weight, call.optionalTensor(3), input.dtype()));
+    std::vector<RtValue> args = {logits, target, call.isNone(4) ? RtValue(None{}) : call.args[4], RtValue(int64_t(how == "mean" ? 1 : how == "sum" ? 2 : 0)),
+                                 RtValue(integerOr(call, next, -100)), RtValue(reduced ? numberOr(call, next + 1, 0) : 0.0)};
+    OpCall loss{call.node, std::move(args), {}};
+    FW_TRY_VOID(crossEntropy(loss));
+    call.outputs = std::move(loss.outputs);
+    while (call.outputs.size() < call.node.outputs.size()) call.outputs.push_back(None{});
+    return {};
+}
+
 Result<void> multiMargin(OpCall& call) {
     FW_TRY(self, call.tensor(0));
     FW_TRY(target, call.tensor(1));
@@ -275,9 +309,14 @@ Result<void> cosineSimilarity(OpCall& call) {
     double eps = numberOr(call, 3, 1e-8);
     FW_TRY(p, rowPairs(call, a, b, integerOr(call, 2, 1)));
     FW_TRY(out, newOutput(call, 0, promoteTypes(a.dtype(), b.dtype()), p.a.reduced));
+    DType step = stepType(call);
     std::vector<double> y;
-    for (size_t r = 0; r < p.left.size(); ++r)
-        y.push_back(dot(p.left[r], p.right[r]) / (std::max(eps, std::sqrt(dot(p.left[r], p.left[r]))) * std::max(eps, std::sqrt(dot(p.right[r], p.right[r])))));
+    for (size_t r = 0; r < p.left.size(); ++r) {
+        double na = std::max(eps, roundTo(step, std::sqrt(dot(p.left[r], p.left[r])))), nb = std::max(eps, roundTo(step, std::sqrt(dot(p.right[r], p.right[r]))));
+        double s = 0;
+        for (size_t i = 0; i < p.left[r].size(); ++i) s += roundTo(step, roundTo(step, p.left[r][i] / na) * roundTo(step, p.right[r][i] / nb));
+        y.push_back(s);
+    }
     saveAll(out, y);
     return give(call, out);
 }
@@ -296,7 +335,7 @@ Result<void> cosineEmbedding(OpCall& call) {
         double c = dot(p.left[r], p.right[r]) / std::sqrt((dot(p.left[r], p.left[r]) + eps) * (dot(p.right[r], p.right[r]) + eps));
         loss.push_back(t[r] == 1 ? 1 - c : t[r] == -1 ? std::max(0.0, c - margin) : 0);
     }
-    return reduceLoss(call, promoteTypes(a.dtype(), b.dtype()), sizes, loss, integerOr(call, 4, 1));
+    return reduceLoss(call, floatTypeOf(promoteTypes(a.dtype(), b.dtype())), sizes, loss, integerOr(call, 4, 1));
 }
 Result<void> marginRanking(OpCall& call) {
     FW_TRY(a, call.tensor(0));
@@ -305,21 +344,25 @@ Result<void> marginRanking(OpCall& call) {
     double margin = numberOr(call, 3, 0);
     FW_TRY(sizes, broadcastSizes(call, {a.sizes(), b.sizes(), target.sizes()}));
     auto x = loadAll<double>(broadcastTo(a, sizes)), y = loadAll<double>(broadcastTo(b, sizes)), t = loadAll<double>(broadcastTo(target, sizes));
-    for (size_t i = 0; i < x.size(); ++i) x[i] = std::max(0.0, -t[i] * (x[i] - y[i]) + margin);
-    return reduceLoss(call, promoteTypes(a.dtype(), b.dtype()), sizes, x, integerOr(call, 4, 1));
+    DType own = promoteTypes(a.dtype(), b.dtype());
+    auto wrapped = [&](double v) { return countsExactly(own) ? double(wrapInt(own, int64_t(v))) : v; };  // ints wrap before the margin is added
+    for (size_t i = 0; i < x.size(); ++i) x[i] = std::max(0.0, wrapped(-t[i] * wrapped(x[i] - y[i])) + margin);
+    return reduceLoss(call, floatTypeOf(promoteTypes(a.dtype(), b.dtype())), sizes, x, integerOr(call, 4, 1));
 }
 Result<void> tripletMargin(OpCall& call) {
     FW_TRY(anchor, call.tensor(0));
     FW_TRY(positive, call.tensor(1));
     FW_TRY(negative, call.tensor(2));
     double margin = numberOr(call, 3, 1), p = numberOr(call, 4, 2), eps = numberOr(call, 5, 1e-6);
+    DType step = stepType(call);
     auto distance = [&](const std::vector<double>& a, const std::vector<double>& b) {
         double s = 0;
         for (size_t i = 0; i < a.size(); ++i) {
-            double d = std::fabs(a[i] - b[i] + eps);
+            double difference = countsExactly(anchor.dtype()) ? double(wrapInt(anchor.dtype(), int64_t(a[i] - b[i]))) : roundTo(step, a[i] - b[i]);
+            double d = std::fabs(roundTo(step, difference + eps));
             s = std::isinf(p) ? std::max(s, d) : s + std::pow(d, p);
         }
-        return std::isinf(p) ? s : std::pow(s, 1 / p);
+        return roundTo(step, std::isinf(p) ? s : std::pow(s, 1 / p));
     };
     FW_TRY(ap, rowPairs(call, anchor, positive, -1));
     FW_TRY(an, rowPairs(call, anchor, negative, -1));
@@ -328,9 +371,9 @@ Result<void> tripletMargin(OpCall& call) {
     for (size_t r = 0; r < ap.left.size(); ++r) {
         double near = distance(ap.left[r], ap.right[r]), far = distance(an.left[r], an.right[r]);
         if (booleanOr(call, 6, false)) far = std::min(far, distance(ap.right[r], an.right[r]));
-        loss.push_back(std::max(0.0, margin + near - far));
+        loss.push_back(std::max(0.0, roundTo(step, margin + near) - far));
     }
-    return reduceLoss(call, anchor.dtype(), ap.a.reduced, loss, integerOr(call, 7, 1));
+    return reduceLoss(call, floatTypeOf(anchor.dtype()), ap.a.reduced, loss, integerOr(call, 7, 1));
 }
 
 }  // namespace
@@ -349,6 +392,7 @@ void addLossKernels(KernelTable& t) {
     for (const char* name : {"nll_loss_nd", "nll_loss", "nll_loss2d", "nll_loss_forward", "nll_loss2d_forward"})
         t[fmt::format("aten.{}.default", name)] = negativeLogLikelihood;
     t["aten.cross_entropy_loss.default"] = crossEntropy;
+    t["torch_nn._linear_cross_entropy_batch_chunked.default"] = t["torch_nn._linear_cross_entropy_batch_chunked_no_reduction.default"] = linearCrossEntropy;
     t["aten.multi_margin_loss.default"] = multiMargin;
     t["aten.multilabel_margin_loss.default"] = multilabelMargin;
     t["aten.cosine_similarity.default"] = cosineSimilarity;

@@ -6,6 +6,7 @@
 
 #include <fmt/format.h>
 
+#include "core/reference/reference_pointwise.h"
 #include "core/reference/reference_product.h"
 #include "core/reference/reference_table.h"
 
@@ -123,6 +124,16 @@ Result<void> addOuter(OpCall& call) {
     FW_TRY(b, call.tensor(2));
     if (a.dim() != 1 || b.dim() != 1) return badCall(call, "needs vectors");
     DType type = promoteTypes(self.dtype(), promoteTypes(a.dtype(), b.dtype()));
+    if (isLowPrecision(type)) {
+        // Half types round every step, and the factors first: beta * self + (alpha * a) * b.
+        Tensor column = columnVector(a), row = rowVector(b);
+        double beta = roundTo(type, numberOr(call, 3, 1)), alpha = roundTo(type, numberOr(call, 4, 1));
+        FW_TRY(out, mapDoubles(call, 0, type, {self, column, row}, [&](const double* x) {
+            double term = roundTo(type, roundTo(type, alpha * x[1]) * x[2]);
+            return beta == 0 ? term : roundTo(type, beta * x[0]) + term;
+        }));
+        return give(call, out);
+    }
     FW_TRY(out, matrixProduct(call, columnVector(a), rowVector(b), type, &self, numberOr(call, 3, 1), numberOr(call, 4, 1)));
     return deliver(call, 0, out);
 }
@@ -208,12 +219,14 @@ Result<void> bilinear(OpCall& call) {
     Sizes sizes(x1.sizes().begin(), x1.sizes().end() - 1);
     sizes.push_back(no);
     std::vector<double> y(size_t(rows * no));
+    DType work = isLowPrecision(x1.dtype()) ? x1.dtype() : DType::F64;  // a composite: half types round every product
     for (int64_t r = 0; r < rows; ++r)
         for (int64_t o = 0; o < no; ++o) {
             double s = 0;
             for (int64_t i = 0; i < ni; ++i)
-                for (int64_t j = 0; j < nj; ++j) s += a[size_t(r * ni + i)] * w[size_t((o * ni + i) * nj + j)] * b[size_t(r * nj + j)];
-            y[size_t(r * no + o)] = s + bias[size_t(o)];
+                for (int64_t j = 0; j < nj; ++j)
+                    s += roundTo(work, roundTo(work, a[size_t(r * ni + i)] * w[size_t((o * ni + i) * nj + j)]) * b[size_t(r * nj + j)]);
+            y[size_t(r * no + o)] = roundTo(work, s) + bias[size_t(o)];
         }
     FW_TRY(out, newOutput(call, 0, x1.dtype(), sizes));
     saveAll(out, y);
@@ -266,6 +279,7 @@ Result<void> cross(OpCall& call) {
     last[size_t(dim)] = true;
     FW_TRY(out, newOutput(call, 0, type, sizes));
     Tensor to = movedLast(out, last);
+    DType work = isLowPrecision(type) ? type : DType::F64;  // half types round the two products
     auto run = [&](auto zero) {
         using T = decltype(zero);
         auto x = loadAll<T>(movedLast(broadcastTo(a, sizes), last)), y = loadAll<T>(movedLast(broadcastTo(b, sizes), last));
@@ -273,7 +287,8 @@ Result<void> cross(OpCall& call) {
         for (size_t r = 0; r + 2 < v.size(); r += 3)
             for (size_t i = 0; i < 3; ++i) {
                 size_t j = r + (i + 1) % 3, k = r + (i + 2) % 3;
-                v[r + i] = multiplyAdd(multiplyAdd(T(0), x[j], y[k]), T(0 - x[k]), y[j]);
+                if constexpr (std::is_same_v<T, double>) v[r + i] = roundTo(work, x[j] * y[k]) - roundTo(work, x[k] * y[j]);
+                else v[r + i] = multiplyAdd(multiplyAdd(T(0), x[j], y[k]), T(0 - uint64_t(x[k])), y[j]);
             }
         saveAll(to, v);
     };
@@ -349,8 +364,6 @@ Result<Tensor> linearProduct(const OpCall& call, const Tensor& input, const Tens
     sizes.push_back(weight.size(0));
     return out.asStrided(sizes, contiguousStrides(sizes), out.offset());
 }
-
-void addEinsumKernels(KernelTable&);
 
 void addMatmulKernels(KernelTable& t) {
     for (const char* target : {"aten.matmul.default", "aten.mm.default", "aten.bmm.default", "aten.mv.default", "aten.dot.default", "aten.vdot.default"})

@@ -127,7 +127,7 @@ Result<void> rmsNorm(OpCall& call) {
 }
 
 /// Channels in groups, per sample.
-Result<void> groupNormInto(OpCall& call, const Tensor* weight, const Tensor* bias, int64_t groups, double eps, bool wantStatistics) {
+Result<void> groupNormInto(OpCall& call, const Tensor* weight, const Tensor* bias, int64_t groups, double eps, bool wantStatistics, bool roundStatistics = false) {
     FW_TRY(self, call.tensor(0));
     if (self.dim() < 2 || groups < 1 || self.size(1) % groups) return badCall(call, "channels do not divide into groups");
     int64_t batch = self.size(0), channels = self.size(1), plane = 1;
@@ -144,6 +144,7 @@ Result<void> groupNormInto(OpCall& call, const Tensor* weight, const Tensor* bia
         for (int64_t r = 0; r < rows; ++r) {
             load(self, r * n, n, x.data());
             Statistics s = statisticsOf(x.data(), n, eps);
+            if (roundStatistics) s = {roundTo(self.dtype(), s.mean), roundTo(self.dtype(), s.rstd)};
             for (int64_t i = 0; i < n; ++i) {
                 size_t channel = size_t(r % groups * (channels / groups) + i / plane);
                 double y = (x[size_t(i)] - s.mean) * s.rstd;
@@ -312,7 +313,8 @@ Result<void> instanceNorm(OpCall& call) {
         return give(call, bn.out);
     }
     if (self.dim() < 2) return badCall(call, "needs a channel dimension");
-    FW_TRY_VOID(groupNormInto(call, weight, bias, self.size(1), eps, false));
+    // Half types keep mean and rstd in the half type.
+    FW_TRY_VOID(groupNormInto(call, weight, bias, self.size(1), eps, false, isLowPrecision(self.dtype()) && !(weight && weight->dtype() == DType::F32)));
     if (!call.optionalTensor(3) || !call.optionalTensor(4)) return {};
     // The running statistics move by the mean over the batch of the per-sample ones.
     int64_t batch = self.size(0), channels = self.size(1), plane = batch && channels ? self.numel() / (batch * channels) : 0;

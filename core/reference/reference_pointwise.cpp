@@ -163,7 +163,6 @@ const PointwiseRow rows[] = {
     {"aten.neg.default", "t", same, REAL(-x[0]), WHOLE(neg(x[0]))},
     {"aten.sign.default", "t", same, REAL(signReal(x[0])), WHOLE((x[0] > 0) - (x[0] < 0))},
     {"aten.sgn.default", "t", same, REAL(signReal(x[0])), WHOLE((x[0] > 0) - (x[0] < 0))},
-    {"aten.square.default", "t", same, REAL(x[0] * x[0]), WHOLE(mul(x[0], x[0]))},
     {"aten.relu.default", "t", same, REAL(x[0] < 0 ? 0.0 : x[0]), WHOLE(std::max<int64_t>(x[0], 0))},
     {"aten.relu6.default", "t", same, REAL(smaller(larger(x[0], 0), 6)), WHOLE(std::min<int64_t>(std::max<int64_t>(x[0], 0), 6))},
     {"aten.floor.default", "t", same, REAL(std::floor(x[0])), WHOLE(x[0])},

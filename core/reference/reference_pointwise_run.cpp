@@ -4,6 +4,7 @@
 
 #include <fmt/format.h>
 
+#include "core/reference/reference_complex.h"
 #include "core/reference/reference_pointwise.h"
 #include "core/reference/reference_table.h"
 #include "core/reference/reference_types.h"
@@ -95,6 +96,7 @@ bool hasPointwise(std::string_view target) {
 
 Result<void> pointwiseKernel(OpCall& call) {
     std::string target = functionalTarget(call.node.target);
+    if (hasComplex(call)) return complexPointwise(call, target);
     const PointwiseRow* row = findPointwise(target);
     if (!row) row = findPointwise(keyWithMode(call, target));
     if (!row) return badCall(call, "this mode is not known");
@@ -159,6 +161,9 @@ Result<void> runPointwise(OpCall& call, const PointwiseRow& row) {
             for (int64_t v : loadAll<int64_t>(*call.optionalTensor(at[1]))) zero = zero || v == 0;
         if (zero) return badCall(call, "integer division by zero");
     }
+    for (const Param& p : params)
+        if (isFloat(common) && common != DType::F64 && std::isfinite(p.d) && !std::isfinite(float(p.d)))
+            return badCall(call, fmt::format("{} does not fit float32", p.d));
     for (Param& p : params) p.d = roundNumber(p.d, common, row.numberInHalf);
     if (whole) evaluate<int64_t>(out, operands, params.data(), row.whole);
     else evaluate<double>(out, operands, params.data(), row.real);

@@ -205,6 +205,7 @@ Result<void> adaptivePool(OpCall& call) {
     auto x = loadAll<double>(self);
     std::vector<double> y(size_t(p.count * p.outSize()));
     std::vector<int64_t> at(y.size());
+    DType step = rank == 3 && isLowPrecision(self.dtype()) ? self.dtype() : DType::F64;  // eager adds up volumes in the half type
     everyOutput(p, x, [&](const double* plane, size_t k, const Three& o) {
         Three low, high;
         int64_t n = 1;
@@ -219,7 +220,7 @@ Result<void> adaptivePool(OpCall& call) {
             for (int64_t j = low[1]; j < high[1]; ++j)
                 for (int64_t l = low[2]; l < high[2]; ++l) {
                     int64_t linear = (i * p.in[1] + j) * p.in[2] + l;
-                    if (!maximum) s += plane[linear];
+                    if (!maximum) s = roundTo(step, s + plane[linear]);
                     else if (plane[linear] > s || std::isnan(plane[linear])) {
                         s = plane[linear];
                         where = linear;

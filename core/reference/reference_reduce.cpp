@@ -79,7 +79,7 @@ Result<void> sumToSize(OpCall& call) {
     for (size_t d = 0; d < size_t(self.dim()); ++d)
         if (d < lead || (sizes[d - lead] == 1 && self.sizes()[d] != 1)) dims.push_back(int64_t(d));
     if (dims.empty()) return give(call, self);
-    FW_TRY_VOID(sumInto(call, self, dims, true, self.dtype(), false));
+    FW_TRY_VOID(sumInto(call, self, dims, true, std::nullopt, false));
     Tensor out = *call.outputs[0].get<Tensor>();
     FW_TRY(flat, out.contiguous());
     if (flat.numel() != numelOf(sizes)) return badCall(call, "does not sum to that size");
@@ -337,12 +337,53 @@ Result<void> frobenius(OpCall& call) {
     FW_TRY(dims, dimsOf(call, 1));
     return normInto(call, self, 2, dims, booleanOr(call, 2, false), std::nullopt);
 }
+/// Sum of singular values by one-sided Jacobi: rotate pairs of columns until all are orthogonal; their lengths are the values.
+double nuclear(const double* x, int64_t n, int64_t columns) {
+    int64_t rows = columns ? n / columns : 0;
+    std::vector<double> a(x, x + n);
+    for (int sweep = 0; sweep < 60; ++sweep) {
+        double off = 0;
+        for (int64_t p = 0; p < columns; ++p)
+            for (int64_t q = p + 1; q < columns; ++q) {
+                double pp = 0, qq = 0, pq = 0;
+                for (int64_t i = 0; i < rows; ++i) {
+                    double u = a[size_t(i * columns + p)], v = a[size_t(i * columns + q)];
+                    pp += u * u;
+                    qq += v * v;
+                    pq += u * v;
+                }
+                if (std::fabs(pq) <= 1e-16 * std::sqrt(pp * qq) || pq == 0) continue;
+                off = std::max(off, std::fabs(pq) / std::sqrt(pp * qq));
+                double tau = (qq - pp) / (2 * pq), t = (tau >= 0 ? 1 : -1) / (std::fabs(tau) + std::sqrt(1 + tau * tau)), cosine = 1 / std::sqrt(1 + t * t);
+                for (int64_t i = 0; i < rows; ++i) {
+                    double &u = a[size_t(i * columns + p)], &v = a[size_t(i * columns + q)], old = u;
+                    u = cosine * old - cosine * t * v;
+                    v = cosine * t * old + cosine * v;
+                }
+            }
+        if (off < 1e-15) break;
+    }
+    double sum = 0;
+    for (int64_t q = 0; q < columns; ++q) {
+        double s = 0;
+        for (int64_t i = 0; i < rows; ++i) s += a[size_t(i * columns + q)] * a[size_t(i * columns + q)];
+        sum += std::sqrt(s);
+    }
+    return sum;
+}
 Result<void> matrixNorm(OpCall& call) {
     FW_TRY(self, call.tensor(0));
-    if (stringOr(call, 1, "fro") != "fro") return unsupported("the nuclear norm (node " + call.node.name + ") is not implemented");
     FW_TRY(dims, intsOf(call, 2, 2, 0));
     if (call.isNone(2)) dims = {-2, -1};
-    return normInto(call, self, 2, dims, booleanOr(call, 3, false), call.dtype(4));
+    bool keepdim = booleanOr(call, 3, false);
+    if (stringOr(call, 1, "fro") == "fro") return normInto(call, self, 2, dims, keepdim, call.dtype(4));
+    FW_TRY(r, wrapDim(call, dims[0], self.dim()));
+    FW_TRY(c, wrapDim(call, dims[1], self.dim()));
+    FW_TRY(rows, rowsOver(call, self, dims, keepdim));
+    // The row of a matrix lists its dimensions in their order in the tensor; the sum of singular values does not mind a transpose.
+    int64_t columns = self.size(std::max(r, c));
+    FW_TRY(out, reduceRows<double>(call, 0, rows, call.dtype(4).value_or(self.dtype()), [&](const double* x, int64_t n) { return nuclear(x, n, columns); }));
+    return give(call, out);
 }
 
 Result<void> trace(OpCall& call) {
@@ -350,6 +391,28 @@ Result<void> trace(OpCall& call) {
     if (self.dim() != 2) return badCall(call, "needs a matrix");
     int64_t n = std::min(self.size(0), self.size(1));
     return sumInto(call, self.asStrided({n}, {self.stride(0) + self.stride(1)}, self.offset()), {}, false, std::nullopt, false);
+}
+
+/// The exclusive or of the bits: of the double for floats, of the 64-bit value for ints.
+Result<void> hash(OpCall& call) {
+    FW_TRY(self, call.tensor(0));
+    FW_TRY(dims, dimsOf(call, 1));
+    FW_TRY(rows, rowsOver(call, self, dims, booleanOr(call, 2, false)));
+    auto mix = [](const auto* x, int64_t n) {
+        int64_t h = 0;
+        for (int64_t i = 0; i < n; ++i) {
+            int64_t bits = 0;
+            std::memcpy(&bits, &x[i], sizeof bits);
+            h ^= bits;
+        }
+        return h;
+    };
+    std::vector<int64_t> values(size_t(rows.count));
+    if (countsExactly(self.dtype())) forRows<int64_t>(rows, [&](int64_t r, const int64_t* x, int64_t n) { values[size_t(r)] = mix(x, n); });
+    else forRows<double>(rows, [&](int64_t r, const double* x, int64_t n) { values[size_t(r)] = mix(x, n); });
+    FW_TRY(out, newOutput(call, 0, DType::U64, rows.reduced));
+    saveAll(out, values);
+    return give(call, out);
 }
 
 }  // namespace
@@ -390,6 +453,7 @@ void addReduceKernels(KernelTable& t) {
     t["aten.frobenius_norm.dim"] = frobenius;
     t["aten.linalg_matrix_norm.str_ord"] = matrixNorm;
     t["aten.trace.default"] = trace;
+    t["aten.hash_tensor.default"] = hash;
 }
 
 }  // namespace fw::reference

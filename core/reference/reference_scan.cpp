@@ -208,22 +208,28 @@ Result<Tensor> gradientAlong(const OpCall& call, const Tensor& self, int dim, co
     last[size_t(dim)] = true;
     auto f = loadAll<double>(movedLast(source, last));
     std::vector<double> g(f.size());
+    // Half types round every step of the composite.
+    DType work = isLowPrecision(self.dtype()) ? self.dtype() : DType::F64;
+    auto combine = [&](double x0, double w0, double x1, double w1, double x2, double w2) {
+        auto term = [&](double x, double w) { return roundTo(work, x * roundTo(work, w)); };
+        return roundTo(work, term(x0, w0) + term(x1, w1)) + term(x2, w2);
+    };
     auto gap = [&](int64_t i) { return uniform ? h[0] : h[size_t(i + 1)] - h[size_t(i)]; };
     for (size_t base = 0; base + size_t(n) <= f.size() && n > 0; base += size_t(n)) {
         const double* x = f.data() + base;
         for (int64_t i = 1; i + 1 < n; ++i) {
             double a = gap(i - 1), b = gap(i);
-            g[base + size_t(i)] = uniform ? (x[i + 1] - x[i - 1]) / (2 * a)
-                                          : x[i - 1] * (-b / (a * (a + b))) + x[i] * ((b - a) / (a * b)) + x[i + 1] * (a / (b * (a + b)));
+            g[base + size_t(i)] = uniform ? roundTo(work, roundTo(work, x[i + 1] - x[i - 1]) / a) / 2
+                                          : combine(x[i - 1], -b / (a * (a + b)), x[i], (b - a) / (a * b), x[i + 1], a / (b * (a + b)));
         }
         double a = gap(0), z = gap(n - 2);
         if (order == 1) {
-            g[base] = (x[1] - x[0]) / a;
-            g[base + size_t(n) - 1] = (x[n - 1] - x[n - 2]) / z;
+            g[base] = roundTo(work, x[1] - x[0]) / a;
+            g[base + size_t(n) - 1] = roundTo(work, x[n - 1] - x[n - 2]) / z;
         } else {
             double b = gap(1), y = gap(n - 3);
-            g[base] = x[0] * (-(2 * a + b) / (a * (a + b))) + x[1] * ((a + b) / (a * b)) + x[2] * (-a / (b * (a + b)));
-            g[base + size_t(n) - 1] = x[n - 3] * (z / (y * (y + z))) + x[n - 2] * (-(y + z) / (y * z)) + x[n - 1] * ((2 * z + y) / (z * (y + z)));
+            g[base] = combine(x[0], -(2 * a + b) / (a * (a + b)), x[1], (a + b) / (a * b), x[2], -a / (b * (a + b)));
+            g[base + size_t(n) - 1] = combine(x[n - 3], z / (y * (y + z)), x[n - 2], -(y + z) / (y * z), x[n - 1], (2 * z + y) / (z * (y + z)));
         }
     }
     Tensor to = movedLast(out, last);

@@ -92,14 +92,42 @@ Result<void> topk(OpCall& call) {
     if (k < 0 || k > lengthOf(self, dim)) return badCall(call, fmt::format("the top {} of {}", k, lengthOf(self, dim)));
     return pick(call, self, dim, k, true, [=](const auto* x, int64_t n) { return sortedOrder(x, n, largest); });
 }
+/// Place of the k-th smallest. Among equals eager gives whichever its quickselect (median of three, partition from both ends) leaves at k.
+template <class T>
+int64_t selectRank(const T* x, int64_t n, int64_t k) {
+    std::vector<int64_t> at(static_cast<size_t>(n));
+    std::iota(at.begin(), at.end(), 0);
+    auto above = [&](int64_t a, int64_t b) { return less(x[at[size_t(b)]], x[at[size_t(a)]]); };
+    auto exchange = [&](int64_t a, int64_t b) { std::swap(at[size_t(a)], at[size_t(b)]); };
+    int64_t left = 0, right = n - 1;
+    while (right > left) {
+        if (right == left + 1) {
+            if (above(left, right)) exchange(left, right);
+            break;
+        }
+        exchange(left + (right - left) / 2, left + 1);
+        if (above(left + 1, right)) exchange(left + 1, right);
+        if (above(left, right)) exchange(left, right);
+        if (above(left + 1, left)) exchange(left + 1, left);
+        int64_t i = left + 1, j = right;
+        for (;;) {
+            do ++i; while (above(left, i));
+            do --j; while (above(j, left));
+            if (j < i) break;
+            exchange(i, j);
+        }
+        exchange(left, j);
+        if (j <= k) left = i;
+        if (j >= k) right = j - 1;
+    }
+    return at[size_t(k)];
+}
 Result<void> kthValue(OpCall& call) {
     FW_TRY(self, call.tensor(0));
     FW_TRY(k, call.integer(1));
     FW_TRY(dim, wrapDim(call, integerOr(call, 2, -1), self.dim()));
     if (k < 1 || k > lengthOf(self, dim)) return badCall(call, fmt::format("rank {} of {}", k, lengthOf(self, dim)));
-    return pick(call, self, dim, 1, booleanOr(call, 3, false), [=](const auto* x, int64_t n) {
-        return std::vector<int64_t>{sortedOrder(x, n, false)[size_t(k - 1)]};
-    });
+    return pick(call, self, dim, 1, booleanOr(call, 3, false), [=](const auto* x, int64_t n) { return std::vector<int64_t>{selectRank(x, n, k - 1)}; });
 }
 /// The lower middle. A NaN in the row is the median, unless NaNs are ignored.
 template <bool ignoreNan, class T>
@@ -127,13 +155,15 @@ Result<void> medianAll(OpCall& call) {
     Tensor row = flat.asStrided({flat.numel()}, {1}, flat.offset());
     return pick(call, row, 0, 1, false, [](const auto* x, int64_t n) { return medianPlace<ignoreNan>(x, n); }, true, false);
 }
-/// The smallest most frequent value, at the last of its places.
+/// The smallest most frequent value. Which of its places is given is not promised; this is where eager's (unstable) sort of pairs leaves it.
 Result<void> mode(OpCall& call) {
     FW_TRY(self, call.tensor(0));
     FW_TRY(dim, wrapDim(call, integerOr(call, 1, -1), self.dim()));
     if (lengthOf(self, dim) == 0) return badCall(call, "has no mode for an empty row");
     return pick(call, self, dim, 1, booleanOr(call, 2, false), [](const auto* x, int64_t n) {
-        auto order = sortedOrder(x, n, false);
+        std::vector<int64_t> order(static_cast<size_t>(n));
+        std::iota(order.begin(), order.end(), 0);
+        std::sort(order.begin(), order.end(), [&](int64_t a, int64_t b) { return x[a] < x[b]; });
         int64_t best = order[0], bestCount = 0, count = 0;
         for (size_t i = 0; i < order.size(); ++i) {
             count = i > 0 && x[order[i]] == x[order[i - 1]] ? count + 1 : 1;

@@ -5,6 +5,7 @@
 
 #include "core/reference/reference_rows.h"
 #include "core/reference/reference_table.h"
+#include "core/reference/reference_types.h"
 
 namespace fw::reference {
 namespace {
@@ -26,10 +27,10 @@ Result<void> histc(OpCall& call) {
     }
     if (!std::isfinite(low) || !std::isfinite(high) || low > high) return badCall(call, "needs a finite range");
     std::vector<double> counts(static_cast<size_t>(bins), 0.0);
-    DType work = self.dtype() == DType::F64 ? DType::F64 : DType::F32;
+    DType work = self.dtype();  // eager computes the place in the tensor's own type
     for (double v : values) {
         if (!(v >= low && v <= high)) continue;
-        auto at = int64_t(roundTo(work, roundTo(work, v - low) * roundTo(work, double(bins)) / roundTo(work, high - low)));
+        auto at = int64_t(roundTo(work, roundTo(work, roundTo(work, v - low) * roundTo(work, double(bins))) / roundTo(work, high - low)));
         counts[size_t(std::min(at, bins - 1))] += 1;
     }
     FW_TRY(out, newOutput(call, 0, self.dtype(), {bins}));
@@ -156,10 +157,12 @@ Result<void> quantile(OpCall& call) {
     return give(call, out);
 }
 
-double distance(const double* a, const double* b, int64_t n, double p, double eps = 0) {
+/// `work`: the type that the differences are rounded or wrapped to (they are ops of their own in eager).
+double distance(const double* a, const double* b, int64_t n, double p, double eps = 0, DType work = DType::F64) {
     double s = 0;
     for (int64_t i = 0; i < n; ++i) {
-        double d = std::fabs(a[i] - b[i] + eps);
+        double difference = countsExactly(work) ? double(wrapInt(work, int64_t(a[i] - b[i]))) : roundTo(work, a[i] - b[i]);
+        double d = std::fabs(countsExactly(work) ? difference + eps : roundTo(work, difference + eps));
         s = p == 0 ? s + (d != 0) : std::isinf(p) ? std::max(s, d) : s + (p == 1 ? d : p == 2 ? d * d : std::pow(d, p));
     }
     return p == 0 || p == 1 || std::isinf(p) ? s : p == 2 ? std::sqrt(s) : std::pow(s, 1 / p);
@@ -220,10 +223,11 @@ Result<void> pairwiseDistance(OpCall& call) {
     auto x = loadAll<double>(broadcastTo(a, sizes)), y = loadAll<double>(broadcastTo(b, sizes));
     int64_t k = sizes.back(), rows = k ? int64_t(x.size()) / k : 0;
     std::vector<double> result;
-    for (int64_t r = 0; r < rows; ++r) result.push_back(distance(x.data() + r * k, y.data() + r * k, k, numberOr(call, 2, 2), numberOr(call, 3, 1e-6)));
+    for (int64_t r = 0; r < rows; ++r) result.push_back(distance(x.data() + r * k, y.data() + r * k, k, numberOr(call, 2, 2), numberOr(call, 3, 1e-6),
+                                  isLowPrecision(a.dtype()) || countsExactly(a.dtype()) ? a.dtype() : DType::F64));
     if (booleanOr(call, 4, false)) sizes.back() = 1;
     else sizes.pop_back();
-    FW_TRY(out, newOutput(call, 0, promoteTypes(a.dtype(), b.dtype()), sizes));
+    FW_TRY(out, newOutput(call, 0, floatTypeOf(promoteTypes(a.dtype(), b.dtype())), sizes));
     result.resize(size_t(numelOf(sizes)), 0.0);
     saveAll(out, result);
     return give(call, out);

@@ -11,8 +11,6 @@
 namespace fw {
 namespace reference {
 
-void addElementwiseKernels(KernelTable&);
-
 namespace {
 
 const KernelTable& kernels() {
@@ -37,6 +35,7 @@ const KernelTable& kernels() {
         addRnnKernels(t);
         addRandomKernels(t);
         addLossKernels(t);
+        addComplexKernels(t);
         return t;
     }();
     return table;

@@ -28,6 +28,9 @@ void addRandomKernels(KernelTable&);
 void addEmbeddingKernels(KernelTable&);
 void addLossKernels(KernelTable&);
 void addStatisticsKernels(KernelTable&);
+void addComplexKernels(KernelTable&);
+void addElementwiseKernels(KernelTable&);
+void addEinsumKernels(KernelTable&);
 
 /// "aten.add_.Tensor" -> "aten.add.Tensor", alias names ("aten.divide.Tensor") -> their original; others unchanged.
 std::string functionalTarget(std::string_view target);

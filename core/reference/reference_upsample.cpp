@@ -91,7 +91,16 @@ Result<void> resample(OpCall& call, Kind kind, const Sizes& given, bool alignCor
         out[at] = wanted[d];
         if (in[at] < 1 || out[at] < 1) return badCall(call, "sizes must be positive");
         taps[at].clear();
-        for (int64_t o = 0; o < out[at]; ++o) taps[at].push_back(tapsOf(kind, o, in[at], out[at], alignCorners, d < scales.size() ? scales[d] : 0));
+        for (int64_t o = 0; o < out[at]; ++o) {
+            taps[at].push_back(tapsOf(kind, o, in[at], out[at], alignCorners, d < scales.size() ? scales[d] : 0));
+            // In half types eager keeps the weights in the half type, except in its own path for bilinear images.
+            if (isLowPrecision(self.dtype()) && !(kind == Kind::Linear && rank == 2))
+                for (Tap& t : taps[at].back()) t.weight = roundTo(self.dtype(), t.weight);
+            if (isLowPrecision(self.dtype()) && kind == Kind::Linear && rank != 2) {
+                Taps& pair = taps[at].back();
+                pair[0].weight = roundTo(self.dtype(), 1 - pair[1].weight);
+            }
+        }
     }
     Sizes sizes = {self.size(0), self.size(1)};
     sizes.insert(sizes.end(), wanted.begin(), wanted.end());
@@ -107,7 +116,8 @@ Result<void> resample(OpCall& call, Kind kind, const Sizes& given, bool alignCor
                 for (const Tap& b : taps[1][size_t(o / out[2] % out[1])])
                     for (const Tap& c : taps[2][size_t(o % out[2])])
                         s += a.weight * b.weight * c.weight * x[size_t(p * inPlane + (a.at * in[1] + b.at) * in[2] + c.at)];
-            y[size_t(p * outPlane + o)] = s;
+            // Pixels of 8 bits are rounded and kept in range; other ints cannot be resampled.
+            y[size_t(p * outPlane + o)] = self.dtype() == DType::U8 ? std::min(255.0, std::max(0.0, std::floor(s + 0.5))) : s;
         }
     saveAll(result, y);
     return give(call, result);
@@ -144,7 +154,10 @@ Result<void> bySize(OpCall& call) {
 }
 
 /// A coordinate in [-1, 1] as a position, after the padding rule (0 zeros, 1 border, 2 reflection).
-double unnormalize(double v, int64_t n, bool corners) { return corners ? (v + 1) / 2 * double(n - 1) : ((v + 1) * double(n) - 1) / 2; }
+double unnormalize(double v, int64_t n, bool corners, DType work) {
+    double shifted = roundTo(work, v + 1);
+    return corners ? roundTo(work, roundTo(work, shifted / 2) * double(n - 1)) : roundTo(work, roundTo(work, shifted * double(n)) - 1) / 2;
+}
 double reflected(double v, double low, double high) {
     if (low == high) return 0;
     double span = high - low, distance = std::fabs(v - low), flips = std::floor(distance / span), extra = std::fmod(distance, span);
@@ -178,12 +191,13 @@ Result<void> gridSample(OpCall& call, const Tensor& input, const Tensor& grid) {
         if (n[d] < 1) return badCall(call, "needs a non-empty input");
     }
     std::vector<double> y(size_t(batch * channels * points));
+    DType work = isLowPrecision(input.dtype()) ? input.dtype() : DType::F64;  // half types round every step here
 #pragma omp parallel for schedule(static)
     for (int64_t bp = 0; bp < batch * points; ++bp) {
         // Taps per dimension; the grid names the last dimension first.
         std::array<Taps, rank> taps;
         for (size_t d = 0; d < rank; ++d) {
-            double v = unnormalize(g[size_t(bp) * rank + (rank - 1 - d)], n[d], corners);
+            double v = unnormalize(g[size_t(bp) * rank + (rank - 1 - d)], n[d], corners, work);
             if (mode != 2) v = padded(v, n[d], padding, corners);
             if (!(std::fabs(v) < 1e15)) v = -100;
             if (mode == 1) {
@@ -194,7 +208,7 @@ Result<void> gridSample(OpCall& call, const Tensor& input, const Tensor& grid) {
                     double w = mode == 2 ? cubicWeight(v - low - double(k), -0.75) : k == 0 ? 1 - (v - low) : v - low;
                     double at = low + double(k);
                     if (mode == 2) at = std::nearbyint(padded(at, n[d], padding, corners));
-                    taps[d].push_back({int64_t(at), w});
+                    taps[d].push_back({int64_t(at), roundTo(work, w)});
                 }
             }
         }
@@ -210,9 +224,9 @@ Result<void> gridSample(OpCall& call, const Tensor& input, const Tensor& grid) {
                     const Tap& t = taps[d][k[d]];
                     inside = inside && t.at >= 0 && t.at < n[d];
                     at = at * n[d] + t.at;
-                    w *= t.weight;
+                    w = roundTo(work, w * t.weight);
                 }
-                if (inside) s += w * x[size_t((b * channels + c) * plane + at)];
+                if (inside) s = roundTo(work, s + roundTo(work, w * x[size_t((b * channels + c) * plane + at)]));
                 more = false;
                 for (size_t d = rank; d-- > 0 && !more;) {
                     more = ++k[d] < taps[d].size();
