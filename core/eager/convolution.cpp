@@ -264,9 +264,9 @@ Result<Tensor> run(const OpCall& call, const Tensor& given, const Tensor& givenW
     FW_TRY(out, last ? Tensor::emptyStrided(type, sizes, channelsLastStrides(sizes)) : Tensor::empty(type, sizes));
     dims in(x.sizes().begin(), x.sizes().end()), wd(w.sizes().begin(), w.sizes().end()), od(sizes.begin(), sizes.end());
     FW_TRY(p, preparedFor(in, wd, od, givenBias != nullptr, s, type, last));
-    bind(p->input, x.raw());
-    bind(p->weight, w.raw());
-    bind(p->output, out.raw());
+    pointTo(p->input, x.raw());
+    pointTo(p->weight, w.raw());
+    pointTo(p->output, out.raw());
     auto move = [](dnnl::reorder& reorder, dnnl::memory& from, dnnl::memory& to) {
         dnnl_exec_arg_t args[2] = {{DNNL_ARG_FROM, from.get()}, {DNNL_ARG_TO, to.get()}};
         return executeDnnl(reorder, args, 2);
@@ -278,7 +278,7 @@ Result<Tensor> run(const OpCall& call, const Tensor& given, const Tensor& givenW
                                {DNNL_ARG_DST, (p->movesOutput ? p->innerOutput : p->output).get()},
                                {DNNL_ARG_BIAS, nullptr}};
     if (givenBias) {
-        bind(p->bias, bias.raw());
+        pointTo(p->bias, bias.raw());
         args[3].memory = p->bias.get();
     }
     FW_TRY_VOID(executeDnnl(p->primitive, args, givenBias ? 4 : 3));

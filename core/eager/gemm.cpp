@@ -125,12 +125,12 @@ Result<void> gemm(const GemmShape& s, const MatrixView& a, const MatrixView& b, 
         }
     }
     FW_TRY(m, matmulFor(s, as, bs, cs));
-    bind(m->a, a.data);
-    bind(m->b, b.data);
-    bind(m->c, c);
+    pointTo(m->a, a.data);
+    pointTo(m->b, b.data);
+    pointTo(m->c, c);
     dnnl_exec_arg_t args[4] = {{DNNL_ARG_SRC, m->a.get()}, {DNNL_ARG_WEIGHTS, m->b.get()}, {DNNL_ARG_DST, m->c.get()}, {DNNL_ARG_BIAS, nullptr}};
     if (s.bias) {
-        bind(m->bias, bias);
+        pointTo(m->bias, bias);
         args[3].memory = m->bias.get();
     }
     return executeDnnl(m->primitive, args, s.bias ? 4 : 3);

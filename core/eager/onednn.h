@@ -21,9 +21,9 @@ inline dnnl::memory::data_type dnnlType(DType t) {
 inline Error dnnlError(const dnnl::error& e, const std::string& what) {
     return Error{ErrorKind::Unsupported, what + ": oneDNN refused (" + e.what() + ")", {}, {}};
 }
-/// A memory object without data, to be pointed somewhere before each execution.
+/// A memory object without data, to be pointed somewhere before each execution. (Not called bind: std::bind would win for byte pointers.)
 inline dnnl::memory unbound(const dnnl::memory::desc& desc) { return dnnl::memory(desc, dnnlEngine(), DNNL_MEMORY_NONE); }
-inline void bind(dnnl::memory& m, const void* data) { dnnl_memory_set_data_handle(m.get(), const_cast<void*>(data)); }
+inline void pointTo(dnnl::memory& m, const void* data) { dnnl_memory_set_data_handle(m.get(), const_cast<void*>(data)); }
 inline Result<void> executeDnnl(const dnnl::primitive& p, const dnnl_exec_arg_t* args, int count) {
     dnnl_status_t status = dnnl_primitive_execute(p.get(), dnnlStream().get(), count, args);
     if (status != dnnl_success) return Error{ErrorKind::Device, "oneDNN failed to run a primitive", {}, {}};
