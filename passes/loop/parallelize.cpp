@@ -7,9 +7,9 @@
 //     for i1 in 64 {                             for i1 in 64 parallel {
 //       for r2 in 512 vector(64) {                 for r2 in 512 vector(64) {
 //
-//   for i0 in 1000000 vector(32) {             for i1 in 62 parallel {
-//     %0: f32 = load x[i0]                       for i2 in Min(16384, 1000000 - 16384*i1) vector(32) {
-//                                                  %0: f32 = load x[16384*i1 + i2]
+//   for i0 in 1000000 vector(32) {             for i1 in 64 parallel {
+//     %0: f32 = load x[i0]                       for i2 in Min(15648, 1000000 - 15648*i1) vector(32) {
+//                                                  %0: f32 = load x[15648*i1 + i2]
 //
 // Consecutive parallel loops collapse into one range, so loops are marked until there are enough iterations to share (four per thread; a guess that
 // evens out threads of different speed). Chunks hold `min_work` operations or more and are whole vectors.

@@ -65,7 +65,7 @@ private:
         if (values.empty()) return;
         forEachIndex(kernel_.body, [&](Expr& e) {
             Expr s = substitute(e, values);
-            changed_ |= s != e;
+            simplified_ += s != e;
             e = s;
         });
     }
