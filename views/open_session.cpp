@@ -6,7 +6,18 @@
 namespace fw {
 
 OpenSession::OpenSession(EngineBridge* engine, EngineBridge* reader, Selection* selection, PairExplainer explainer, QObject* parent)
-    : QObject(parent), engine_(engine), reader_(reader), selection_(selection), explainer_(std::move(explainer)) {}
+    : QObject(parent), engine_(engine), reader_(reader), selection_(selection), explainer_(std::move(explainer)) {
+    // A kernel's line or a link may name ops by the ids of another step: the selection is kept in ids that this step shows.
+    connect(selection_, &Selection::changed, this, [this](const QObject* origin) {
+        const SelectionState now = selection_->state();
+        if (!state_ || !state_->index || now.nodes.empty()) return;
+        std::vector<NodeId> here = state_->index->shownIn(graphStep(), now.nodes);
+        if (here.empty() || here == now.nodes) return;
+        SelectionState next = now;
+        next.nodes = std::move(here);
+        selection_->select(std::move(next), origin, false);
+    });
+}
 
 QString remedyOf(const Error& error) {
     switch (error.kind) {
