@@ -13,14 +13,16 @@
 //
 // Consecutive parallel loops collapse into one range, so loops are marked until there are enough iterations to share (four per thread; a guess that
 // evens out threads of different speed). Chunks hold `min_work` operations or more and are whole vectors.
-// Left alone, with reasons: kernels with less than `min_work` operations, about what starting the threads costs (not_parallel_small); kernels whose outer loop is a
-// reduction or that carry a value or an array across their outer loops (not_parallel_reduction); loops whose iterations may write one element: atomic stores are not
+// A kernel that is one long reduction becomes two, chunks and their sum: split_reduction.h.
+// Left alone, with reasons: kernels with less than `min_work` operations, about what starting the threads costs (not_parallel_small); kernels with several outer
+// reductions, or that carry a value or an array across their outer loops (not_parallel_reduction); loops whose iterations may write one element: atomic stores are not
 // parallel here, since compiled atomics would be slower than one thread, and their result would depend on timing.
 // Cost: linear in the kernel.
 #include <algorithm>
 
 #include "core/pipeline/pass.h"
 #include "passes/loop/loop_nest.h"
+#include "passes/loop/split_reduction.h"
 
 namespace fw {
 namespace {
@@ -45,6 +47,10 @@ public:
             auto* l = s.get<Loop>();
             auto* i = s.get<Instr>();
             if ((l && !l->reduction) || (i && i->op != ScalarOp::AccRead)) continue;
+            if (splittableReduction(kernel_, program_)) {
+                wantsSplit_ = true;
+                return false;
+            }
             ctx_.explain(Verdict::Refused, Reason::not_parallel_reduction, {kernel_.name}, kernel_.origins, {kernel_.name});
             return false;
         }
@@ -52,6 +58,21 @@ public:
         for (size_t k = 0; k < kernel_.body.size(); ++k)
             if (Loop* l = kernel_.body[k].get<Loop>()) changed |= share(*l);
         return changed;
+    }
+
+    /// Set by run(): the kernel is one reduction that is worth cutting in two.
+    bool wantsSplit() const { return wantsSplit_; }
+    /// Iterations per chunk of a loop of this trip count and work, in whole vectors.
+    int64_t chunkOf(const Loop& l, double workPerIteration, int64_t alreadyShared) const {
+        int64_t width = std::max(1, l.width), trips = typicalValue(l.extent, program_), pieces = std::max<int64_t>(1, wanted_ / alreadyShared);
+        double floor = double(minWork_) / 2 / std::max(1.0, workPerIteration);
+        // Symbolic extents: the typical size only sets the chunk; a larger tensor just has more of them.
+        int64_t chunk = std::max<int64_t>({width, int64_t(floor), (trips + pieces - 1) / pieces});
+        return (chunk + width - 1) / width * width;
+    }
+    int64_t reductionChunk() const {
+        const Loop* l = splittableReduction(kernel_, program_);
+        return l ? chunkOf(*l, workOf(l->body), 1) : 0;
     }
 
 private:
@@ -146,12 +167,7 @@ private:
 
     /// for i in N vector -> for o in chunks { for i in chunk vector }; false when N is not worth two chunks.
     bool cut(Loop& l, double workPerIteration, int64_t alreadyShared) {
-        int64_t width = std::max(1, l.width), trips = typicalValue(l.extent, program_);
-        int64_t pieces = std::max<int64_t>(1, wanted_ / alreadyShared);
-        double floor = double(minWork_) / 2 / std::max(1.0, workPerIteration);
-        int64_t chunk = std::max<int64_t>(width, std::max<int64_t>(int64_t(floor), (trips + pieces - 1) / pieces));
-        // Symbolic extents: the typical size only sets the chunk; a larger tensor just has more of them.
-        chunk = (chunk + width - 1) / width * width;
+        int64_t trips = typicalValue(l.extent, program_), chunk = chunkOf(l, workPerIteration, alreadyShared);
         if (trips <= chunk) return false;
         std::string outer = kernel_.newLoopVar(false), inner = kernel_.newLoopVar(false);
         Expr o = Expr::symbol(outer), i = Expr::symbol(inner), size = chunk;
@@ -176,17 +192,44 @@ private:
     const LoopProgram& program_;
     PassContext& ctx_;
     int64_t minWork_, wanted_;
+    bool wantsSplit_ = false;
 };
+
+/// The reduction `k` as a parallel kernel of chunks and a short one that merges them; false when it is not worth two kernels.
+bool split(const Kernel& k, const Parallelizer& sizes, LoopProgram& program, PassContext& ctx, std::vector<Item>& out) {
+    const Loop* l = splittableReduction(k, program);
+    int64_t chunk = sizes.reductionChunk();
+    if (!l || typicalValue(l->extent, program) <= 2 * chunk) return false;
+    std::string var = l->var;
+    auto two = splitReduction(k, chunk, program);
+    if (!two) return false;
+    for (Stmt& s : two->partial.body)
+        if (Loop* shared = s.get<Loop>()) shared->map = LoopMap::Parallel;
+    ctx.explain(Verdict::Done, Reason::parallelized, {var, k.name}, k.origins, {k.name, two->partial.name});
+    out.push_back(std::make_shared<const Kernel>(std::move(two->partial)));
+    out.push_back(std::make_shared<const Kernel>(std::move(two->rest)));
+    return true;
+}
 
 Result<LoopProgram> run(const LoopProgram& program, PassContext& ctx) {
     LoopProgram out = program;
-    for (Item& item : out.items) {
+    std::vector<Item> items;
+    for (const Item& item : program.items) {
         FW_TRY_VOID(ctx.cancelled());
         auto* k = std::get_if<KernelPtr>(&item);
-        if (!k) continue;
+        if (!k) {
+            items.push_back(item);
+            continue;
+        }
         Kernel copy = **k;
-        if (Parallelizer(copy, program, ctx).run()) item = std::make_shared<const Kernel>(std::move(copy));
+        Parallelizer parallelizer(copy, out, ctx);
+        if (parallelizer.run()) items.push_back(std::make_shared<const Kernel>(std::move(copy)));
+        else if (!parallelizer.wantsSplit() || !split(**k, parallelizer, out, ctx, items)) {
+            if (parallelizer.wantsSplit()) ctx.explain(Verdict::Refused, Reason::not_parallel_reduction, {(*k)->name}, (*k)->origins, {(*k)->name});
+            items.push_back(item);
+        }
     }
+    out.items = std::move(items);
     return out;
 }
 

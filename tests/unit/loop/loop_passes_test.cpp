@@ -227,10 +227,23 @@ TEST(Parallelize, LongVectorLoopIsCut) {
 TEST(Parallelize, RefusalsSayWhy) {
     Outcome small = transformed(pointwise3d, parallelOnly);
     EXPECT_THAT(sentences(small), HasSubstr("too few to share among threads"));
-    Outcome reduction = transformed(program(" input x: f32[100000] index 0\n output y: f32[1]\n", "acc a0: f32 sum\nfor r0 in 100000 {\n%0: f32 = load x[r0]\na0 <- %0\n}\n%1: f32 = read a0\nstore y[0] = %1\n", " user f32 view y[1] strides [1]\n"), parallelOnly);
-    EXPECT_THAT(sentences(reduction), HasSubstr("the outer loop of k is a reduction"));
+    Outcome running = transformed(program(" input x: f32[100000] index 0\n output y: f32[100000]\n", "acc a0: f32 sum\nfor r0 in 100000 {\n%0: f32 = load x[r0]\na0 <- %0\n%1: f32 = read a0\nstore y[r0] = %1\n}\n", " user f32 view y[100000] strides [1]\n"), parallelOnly);
+    EXPECT_THAT(sentences(running), HasSubstr("the outer loop of k is a reduction"));
     Outcome scatter = transformed(program(" input x: i64[50000] index 0\n output y: f32[64]\n", "for i1 in 64 {\n%2: f32 = const 0.0\nstore y[i1] = %2\n}\nfor i0 in 50000 {\n%0: i64 = load x[i0]\n%1: f32 = const 1.0\nstore atomic_add y[%0] = %1\n}\n", " user f32 view y[64] strides [1]\n"), parallelOnly);
     EXPECT_THAT(scatter.text, Not(HasSubstr("parallel")));
+}
+
+TEST(Parallelize, OneLongReductionBecomesTwoKernels) {
+    for (const char* kind : {"sum", "max", "min", "argmax", "argmin"}) {
+        bool arg = std::string(kind).substr(0, 3) == "arg";
+        std::string body = "%9: f32 = const 2.0\nacc a0: f32 " + std::string(kind) + "\nfor r0 in 5000 vector(32) {\n%0: f32 = load x[r0]\n%1: f32 = mul(%0, %9)\n%2: i64 = index r0\nstore z[r0] = %1\na0 <- %1" + (arg ? ", %2" : "") +
+                           "\n}\n%3: f32 = read a0\n%4: f32 = mul(%3, %9)\nstore y[0] = %4\n" + (arg ? "%5: i64 = read a0.1\nstore n[0] = %5\n" : "%5: i64 = const 0\nstore n[0] = %5\n");
+        Outcome o = transformed(program(" input x: f32[5000] index 0\n output y: f32[1]\n output z: f32[5000]\n output n: i64[1]\n", body, " user f32 view y[1] strides [1]\n user f32 view z[5000] strides [1]\n user i64 view n[1] strides [1]\n"), parallelOnly,
+                                {{"min_work", "100"}, {"threads", "4"}});
+        EXPECT_THAT(o.text, HasSubstr("kernel k_partial")) << kind;
+        EXPECT_THAT(o.text, HasSubstr("for i1 in 16 parallel {")) << o.text;
+        EXPECT_EQ(o.program.kernelCount(), 2);
+    }
 }
 
 /// Random nests: every combination of sizes, layouts and bodies must survive all passes with the same numbers.
