@@ -87,7 +87,9 @@ public:
     ValueId slice(ValueId, int dim, Argument start, Argument end);
     ValueId squeeze(ValueId v, int64_t dim) { return op("aten.squeeze.dims", {ValueRef{v}, listOfInts({dim})}); }
     ValueId unsqueeze(ValueId v, int64_t dim) { return op("aten.unsqueeze.default", {ValueRef{v}, dim}); }
-    ValueId sum(ValueId v, const std::vector<int64_t>& dims, bool keep) ;
+    ValueId sum(ValueId v, const std::vector<int64_t>& dims, bool keep);
+    /// A sum that keeps the operand's dtype: integers are not widened, f16 and bf16 are added up in f32.
+    ValueId sumInPlaceOf(ValueId product, const std::vector<int64_t>& dims, DType result);
     ValueId mean(ValueId v, const std::vector<int64_t>& dims, bool keep);
     Values unbind(ValueId, int dim);
     Values splitEvenly(ValueId, int pieces, int64_t dim);

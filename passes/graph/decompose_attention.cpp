@@ -27,14 +27,16 @@ ValueId repeatHeads(Decomposer& d, ValueId v, Expr queryHeads) {
 }
 
 Values attention(Decomposer& d) {
-    const ValueId query = d.value("query"), key = d.value("key"), value = d.value("value");
+    // Half precision is computed in f32 and rounded once, at the end.
+    const DType own = d.type(d.value("query")).dtype, dtype = computeType(own);
+    const ValueId query = d.cast(d.value("query"), dtype), key = d.cast(d.value("key"), dtype), value = d.cast(d.value("value"), dtype);
     if (d.has("dropout_p") && d.number("dropout_p") != 0) d.refuse("dropout inside attention is random");
     const size_t rank = d.rank(query);
     if (rank < 2 || d.rank(key) != rank || d.rank(value) != rank) d.refuse("query, key and value need the same number of dimensions");
-    const DType dtype = d.type(query).dtype;
     const Device device = d.type(query).device;
     ValueId mask = d.optional("attn_mask");
     if (mask && isBool(d.type(mask).dtype)) mask = maskToBias(d, mask, dtype, device);
+    else if (mask) mask = d.cast(mask, dtype);
 
     double scale;
     if (d.has("scale")) {
@@ -60,8 +62,8 @@ Values attention(Decomposer& d) {
     ValueId scores = d.op("aten.matmul.default", {ref(scaledQuery), ref(scaledKey)});
     if (mask) scores = d.binary("add", scores, ref(mask));
     const ValueId weights = d.op("aten._safe_softmax.default", {ref(scores), int64_t{-1}});
-    const ValueId out = d.op("aten.matmul.default", {ref(weights), ref(values)});
-    if (rank != 4 || !isFloat(dtype)) return {out};
+    const ValueId out = d.cast(d.op("aten.matmul.default", {ref(weights), ref(values)}), own);
+    if (rank != 4 || !isFloat(own)) return {out};
     // The CPU's attention kernel lays its result out as (length, batch, heads, size); run_decompositions keeps that layout.
     const ValueId moved = d.permute(out, {2, 0, 1, 3});
     const ValueId laid = d.op("aten.clone.default", {ref(moved)}, {{"memory_format", MemoryFormat::Contiguous, true}});

@@ -123,6 +123,9 @@ Values takeAlongDim(Decomposer& d) {
         forSelf[i] = forIndices[i] = wide;
     }
     if (forSelf != d.sizes(self)) self = d.op("aten.expand.default", {ref(self), d.sizeList(forSelf)});
+    // Negative indices count from the end here, which gather does not know.
+    const ValueId fromEnd = d.binary("add", indices, d.size(d.sizes(self)[size_t(dim)]));
+    indices = d.where(d.compare("lt", indices, int64_t{0}), fromEnd, indices);
     if (forIndices != d.sizes(indices)) indices = d.op("aten.expand.default", {ref(indices), d.sizeList(forIndices)});
     return {d.op("aten.gather.default", {ref(self), int64_t(dim), ref(indices)})};
 }
@@ -131,6 +134,21 @@ Values embeddingBag(Decomposer& d) {
     for (auto name : {"weight", "indices", "offsets", "scale_grad_by_freq", "mode", "sparse", "per_sample_weights", "include_last_offset"}) args.push_back(d.arg(name));
     args.push_back(d.has("padding_idx") ? d.arg("padding_idx") : Argument(int64_t{-1}));
     return d.ops("aten._embedding_bag.default", std::move(args));
+}
+/// Rows that are looked up and longer than max_norm are scaled down to it.
+Values embeddingRenorm(Decomposer& d) {
+    const ValueId self = d.value("self");
+    const ValueId indices = d.reshape(d.value("indices"), {product(d.sizes(d.value("indices")))});
+    const double limit = d.number("max_norm");
+    ArgList at;
+    at.items.push_back(ref(indices));
+    const ValueId rows = d.op("aten.index.Tensor", {ref(self), at});
+    const ValueId norms = d.op("aten.linalg_vector_norm.default", {ref(rows), d.arg("norm_type"), listOfInts({1}), true});
+    // 1e-7 is PyTorch's guard against dividing by zero.
+    const ValueId factor = d.binary("mul", d.unary("reciprocal", d.binary("add", norms, 1e-7)), limit);
+    const ValueId one = d.scalar(1.0, d.type(self).dtype, d.type(self).device);
+    const ValueId scaled = d.binary("mul", rows, ref(d.where(d.compare("gt", norms, limit), factor, one)));
+    return {d.op("aten.index_put.default", {ref(self), at, ref(scaled)})};
 }
 Values oneHot(Decomposer& d) {
     const ValueId self = d.value("self");
@@ -282,6 +300,7 @@ void addGatherDecompositions(DecompositionTable& t) {
     t["index_fill"] = indexFill;
     t["take_along_dim"] = takeAlongDim;
     t["embedding_bag"] = embeddingBag;
+    t["embedding_renorm"] = embeddingRenorm;
     t["one_hot"] = oneHot;
     t["msort"] = sortOf;
     t["argsort"] = sortOf;

@@ -95,37 +95,46 @@ Values matmul(Decomposer& d) {
     return {d.view(out, sizes)};
 }
 
+/// sum(a * b) over dims, in the accumulator's type.
+ValueId contracted(Decomposer& d, ValueId a, ValueId b, const std::vector<int64_t>& dims) {
+    const DType own = d.type(a).dtype;
+    if (isComplex(own) || isBool(own)) d.refuse("complex or boolean operand");
+    const DType compute = computeType(own);
+    return d.sumInPlaceOf(d.binary("mul", d.cast(a, compute), ref(d.cast(b, compute))), dims, own);
+}
 Values dot(Decomposer& d) {
     const ValueId a = d.value("self"), b = d.value(d.node.target.starts_with("aten.dot") ? "tensor" : "other");
-    if (isComplex(d.type(a).dtype)) d.refuse("complex operand");
-    return {d.sum(d.binary("mul", a, ref(b)), {}, false)};
+    return {contracted(d, a, b, {})};
 }
 Values mv(Decomposer& d) {
-    const ValueId product = d.binary("mul", d.value("self"), ref(d.value("vec")));
-    return {d.sum(product, {1}, false)};
+    return {contracted(d, d.value("self"), d.value("vec"), {1})};
 }
 Values outer(Decomposer& d) {
     const ValueId column = d.unsqueeze(d.value("self"), 1);
     return {d.binary("mul", column, ref(d.value("vec2")))};
 }
-/// beta * self + alpha * product, with the multiplications that are needed.
+/// beta * self + alpha * product, with the multiplications that are needed; half precision is rounded once, at the end.
 ValueId blended(Decomposer& d, ValueId self, ValueId product) {
+    const DType own = d.type(self).dtype, compute = computeType(own);
     auto scaled = [&](ValueId v, std::string_view factor) {
-        const Argument f = d.arg(factor);
+        Argument f = d.arg(factor);
+        // Integer tensors take the integer part of a fractional factor.
+        if (auto* number = f.get<double>(); number && !isFloat(compute)) f = int64_t(*number);
+        v = d.cast(v, compute);
         if (f == Argument(int64_t{1}) || f == Argument(1.0)) return v;
         return d.binary("mul", v, f);
     };
     const ValueId p = scaled(product, "alpha");
-    if (d.arg("beta") == Argument(int64_t{0}) || d.arg("beta") == Argument(0.0)) {
-        // beta == 0 ignores self, NaN included; its sizes still broadcast.
-        return p;
-    }
-    return d.binary("add", p, ref(scaled(self, "beta")));
+    // beta == 0 ignores self, NaN included.
+    if (d.arg("beta") == Argument(int64_t{0}) || d.arg("beta") == Argument(0.0)) return d.cast(p, own);
+    return d.cast(d.binary("add", p, ref(scaled(self, "beta"))), own);
 }
 Values addmv(Decomposer& d) {
     return {blended(d, d.value("self"), d.op("aten.mv.default", {ref(d.value("mat")), ref(d.value("vec"))}))};
 }
 Values addr(Decomposer& d) {
+    const DType own = d.type(d.value("self")).dtype;
+    if (isBool(own) || isLowPrecision(own)) d.refuse("PyTorch rounds between the operations in this dtype");
     return {blended(d, d.value("self"), d.op("aten.outer.default", {ref(d.value("vec1")), ref(d.value("vec2"))}))};
 }
 Values baddbmm(Decomposer& d) {
@@ -134,7 +143,7 @@ Values baddbmm(Decomposer& d) {
 }
 Values addbmm(Decomposer& d) {
     const ValueId products = d.op("aten.bmm.default", {ref(d.value("batch1")), ref(d.value("batch2"))});
-    return {blended(d, d.value("self"), d.sum(products, {0}, false))};
+    return {blended(d, d.value("self"), d.sumInPlaceOf(products, {0}, d.type(products).dtype))};
 }
 Values inner(Decomposer& d) {
     const ValueId a = d.value("self"), b = d.value("other");
@@ -351,7 +360,7 @@ Values bilinear(Decomposer& d) {
     const ValueId flatA = d.reshape(a, {rows, i}), flatB = d.reshape(b, {rows, Expr(1), j});
     const ValueId flatW = d.reshape(d.permute(w, {1, 0, 2}), {i, o * j});
     const ValueId left = d.view(d.op("aten.mm.default", {ref(flatA), ref(flatW)}), {rows, o, j});
-    ValueId out = d.sum(d.binary("mul", left, ref(flatB)), {2}, false);
+    ValueId out = contracted(d, left, flatB, {2});
     if (ValueId bias = d.optional("bias")) out = d.binary("add", out, ref(bias));
     lead.push_back(o);
     return {d.view(out, lead)};

@@ -84,10 +84,11 @@ Values batchNormFunctional(Decomposer& d) {
     const ValueId newVar = moved(unbiased, "running_var");
     if (ValueId weight = d.optional("weight")) out = d.binary("mul", out, ref(perChannel(d, weight, sizes.size())));
     if (ValueId bias = d.optional("bias")) out = d.binary("add", out, ref(perChannel(d, bias, sizes.size())));
-    Values all{d.cast(out, own), savedMean, savedRstd};
+    const DType kept = d.type(d.value("running_mean")).dtype;
+    Values all{d.cast(out, own), d.cast(savedMean, kept), d.cast(savedRstd, kept)};
     if (withReserve) all.push_back(d.op("aten.empty.memory_format", {listOfInts({0})}, {{"dtype", DType::U8, true}}));
-    all.push_back(newMean);
-    all.push_back(newVar);
+    all.push_back(d.cast(newMean, kept));
+    all.push_back(d.cast(newVar, d.type(d.value("running_var")).dtype));
     return all;
 }
 Values instanceNorm(Decomposer& d) {

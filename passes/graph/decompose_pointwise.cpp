@@ -92,19 +92,22 @@ Values fill(Decomposer& d) {
 }
 
 Values lerp(Decomposer& d) {
-    const ValueId start = d.value("self"), end = d.value("end");
+    const DType own = d.type(d.value("self")).dtype, compute = computeType(own);
+    if (isComplex(own)) d.refuse("complex operand");
+    const ValueId start = d.cast(d.value("self"), compute), end = d.cast(d.value("end"), compute);
     const ValueId span = d.binary("sub", end, ref(start));
     const Argument weight = d.arg("weight");
     if (!weight.is<ValueRef>()) {
         const double w = d.number("weight");
-        if (std::fabs(w) < 0.5) return {d.binary("add", start, ref(d.binary("mul", span, weight)))};
-        return {d.binary("sub", end, ref(d.binary("mul", span, 1.0 - w)))};
+        if (std::fabs(w) < 0.5) return {d.cast(d.binary("add", start, ref(d.binary("mul", span, weight))), own)};
+        return {d.cast(d.binary("sub", end, ref(d.binary("mul", span, 1.0 - w))), own)};
     }
     // The form that is exact at the nearer end.
-    const ValueId w = weight.valueId();
+    const ValueId w = d.cast(weight.valueId(), compute);
     const ValueId small = d.compare("lt", d.unary("abs", w), 0.5);
     const ValueId rest = d.binary("add", d.unary("neg", w), int64_t{1});
-    return {d.where(small, d.binary("add", start, ref(d.binary("mul", span, ref(w)))), d.binary("sub", end, ref(d.binary("mul", span, ref(rest)))))};
+    const ValueId fromStart = d.binary("add", start, ref(d.binary("mul", span, ref(w)))), fromEnd = d.binary("sub", end, ref(d.binary("mul", span, ref(rest))));
+    return {d.cast(d.where(small, fromStart, fromEnd), own)};
 }
 Values addcmul(Decomposer& d) {
     const Argument value = d.arg("value");

@@ -109,7 +109,15 @@ Values vectorNorm(Decomposer& d) {
 }
 Values trace(Decomposer& d) { return {d.sum(d.op("aten.diagonal.default", {ref(d.value("self"))}), {}, false)}; }
 Values cosineSimilarity(Decomposer& d) {
-    const ValueId a = d.value("x1"), b = d.value("x2");
+    const DType own = d.type(d.value("x1")).dtype;
+    if (d.type(d.value("x2")).dtype != own || !isFloat(own) || isLowPrecision(own)) d.refuse("PyTorch rounds between the operations in these dtypes");
+    // Both are broadcast first: a repeated operand counts as often as it is repeated.
+    const Values wide = d.ops("aten.broadcast_tensors.default", {[&] {
+        ArgList list;
+        list.items = {ref(d.value("x1")), ref(d.value("x2"))};
+        return list;
+    }()});
+    const ValueId a = wide.at(0), b = wide.at(1);
     const int64_t dim = d.integer("dim");
     auto unit = [&](ValueId v) {
         const ValueId norm = d.op("aten.linalg_vector_norm.default", {ref(v), int64_t{2}, listOfInts({dim}), true});

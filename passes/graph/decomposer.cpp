@@ -164,6 +164,11 @@ ValueId Decomposer::sum(ValueId v, const std::vector<int64_t>& dims, bool keep) 
     if (keep) args.push_back(true);
     return op("aten.sum.dim_IntList", std::move(args));
 }
+ValueId Decomposer::sumInPlaceOf(ValueId product, const std::vector<int64_t>& dims, DType result) {
+    std::vector<NamedArgument> keywords;
+    if (isInt(result) || isBool(result)) keywords.push_back({"dtype", result, true});
+    return cast(op("aten.sum.dim_IntList", {ValueRef{product}, listOfInts(dims)}, std::move(keywords)), result);
+}
 ValueId Decomposer::mean(ValueId v, const std::vector<int64_t>& dims, bool keep) {
     std::vector<Argument> args{ValueRef{v}, listOfInts(dims)};
     if (keep) args.push_back(true);

@@ -258,6 +258,7 @@ private:
         const std::string overload = node->target.substr(node->target.rfind('.') + 1);
         std::string target = fmt::format("aten.{}.{}", stem, overload);
         if (stem == "normal") target = "aten.normal_functional.default";
+        if (stem == "resize" || stem == "resize_as") return rewriteResize(node, type, stem);
         if (stem == "zero") return finishMutation(node, type, single("aten.full_like.default", {node->args[0].value, int64_t{0}}, *node));
         if (!findOp(target)) return unsupported(fmt::format("{} ({}) has no functional form in ops.def", node->name, node->target));
         std::vector<Argument> args;
@@ -280,6 +281,53 @@ private:
             return {};
         }
         return finishMutation(node, type, single(target, std::move(args), *node, std::move(keywords)));
+    }
+
+    /// resize_ to no more elements than there are: the first of them, seen with other sizes.
+    Result<void> rewriteResize(const NodePtr& node, const TensorType& type, const std::string& stem) {
+        const ValueId self = node->args[0].value.valueId();
+        Argument sizes = argOrDefault(*node, "size");
+        if (stem == "resize_as") {
+            const TensorType* other = builder_.tensor(argOrDefault(*node, "the_template").valueId());
+            if (!other) return unsupported(fmt::format("{} ({}) takes the sizes of a value of unknown type", node->name, node->target));
+            ArgList list;
+            for (Expr e : other->sizes) {
+                FW_TRY(size, builder_.sizeArgument(e, *node, kStep));
+                list.items.push_back(size);
+            }
+            sizes = list;
+        }
+        Expr wanted = 1;
+        auto* list = sizes.get<ArgList>();
+        for (const Argument& item : list ? list->items : std::vector<Argument>{}) {
+            auto* n = item.get<int64_t>();
+            if (!n) return unsupported(fmt::format("{} ({}) has sizes that are not constants", node->name, node->target));
+            wanted = wanted * Expr(*n);
+        }
+        const Expr has = product(type.sizes);
+        if (!has.isConst() || !wanted.isConst() || wanted.constant() > has.constant() || !isContiguous(type, builder_.graph().symbols))
+            return unsupported(fmt::format("{} ({}) needs memory that the tensor does not have", node->name, node->target));
+        auto it = aliases_.find(self);
+        ValueId value = builder_.resolve(self);
+        auto step = [&](std::string_view target, std::vector<Argument> args) -> Result<void> {
+            FW_TRY(made, single(target, std::move(args), *node));
+            value = made;
+            if (it != aliases_.end()) it->second.chain.push_back({builder_.graph().nodes.back(), 0});
+            return {};
+        };
+        FW_TRY_VOID(step("aten.view.default", {ValueRef{value}, listOfInts({-1})}));
+        if (wanted != has) FW_TRY_VOID(step("aten.slice.Tensor", {ValueRef{value}, int64_t{0}, int64_t{0}, wanted.constant()}));
+        FW_TRY_VOID(step("aten.view.default", {ValueRef{value}, sizes}));
+        if (it != aliases_.end()) {
+            it->second.current = value;
+            for (const Value& v : node->outputs)
+                if (v.id) aliases_[v.id] = it->second;
+        }
+        for (const Value& v : node->outputs)
+            if (v.id) builder_.replaceValue(v.id, value);
+        builder_.replaceValue(self, value);
+        context_.explain(Verdict::Done, Reason::functionalized, {node->name, nameOf(self)}, {node->id}, {node->name});
+        return {};
     }
 
     /// An in-place op keeps the dtype of its operand; the functional one may promote.
