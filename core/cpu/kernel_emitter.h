@@ -154,6 +154,7 @@ private:
     Reg boolOp(ScalarOp, const std::vector<Reg>&);
     Reg compare(ScalarOp, const std::vector<Reg>&);
     V integerDivide(ScalarOp, V a, V b, DType);
+    V divideByUniform(V x, V d);
     V floatMath(ScalarOp, V a, V b, DType);
     Reg convert(Reg, DType to);
     V halfToFloat(V), floatToHalf(V), bfloatToFloat(V), floatToBfloat(V);

@@ -195,8 +195,17 @@ std::vector<V> KernelEmitter::combine(const AccState& acc, const std::vector<V>&
     switch (acc.decl.kind) {
     case ReduceKind::Sum: return {both(ScalarOp::add_)};
     case ReduceKind::Prod: return {both(ScalarOp::mul_)};
-    case ReduceKind::Max: return {both(ScalarOp::maximum_)};
-    case ReduceKind::Min: return {both(ScalarOp::minimum_)};
+    case ReduceKind::Max:
+    case ReduceKind::Min: {
+        bool max = acc.decl.kind == ReduceKind::Max;
+        if (!isFloat(acc.storage) || isa_ == VectorIsa::Scalar) return {both(max ? ScalarOp::maximum_ : ScalarOp::minimum_)};
+        // NaN from either side; which zero wins does not matter here, and saying so leaves a chain of one vmaxps per step.
+        llvm::IRBuilderBase::FastMathFlagGuard guard(b_);
+        llvm::FastMathFlags flags;
+        flags.setNoSignedZeros(true);
+        b_.setFastMathFlags(flags);
+        return {b_.CreateIntrinsic(max ? llvm::Intrinsic::maximum : llvm::Intrinsic::minimum, {a[0]->getType()}, {b[0], a[0]})};
+    }
     case ReduceKind::Any: return {both(ScalarOp::bit_or_)};
     case ReduceKind::All: return {both(ScalarOp::bit_and_)};
     case ReduceKind::Xor: return {both(ScalarOp::bit_xor_)};

@@ -18,6 +18,8 @@ KernelEmitter::Reg KernelEmitter::emitScalarOp(ScalarOp op, DType result, std::v
         if (type->getScalarSizeInBits() != args[0].v->getType()->getScalarSizeInBits()) fail("bitcast between types of different sizes");
         return {b_.CreateBitCast(args[0].v, type), result, args[0].wide};
     }
+    if (op == ScalarOp::div_ && args[0].wide && !args[1].wide && args[0].dtype == DType::F32 && isa_ != VectorIsa::Scalar)
+        return {divideByUniform(args[0].v, args[1].v), DType::F32, true};
     bool wide = false;
     for (const Reg& r : args) wide |= r.wide;
     if (wide) {
@@ -46,6 +48,33 @@ KernelEmitter::Reg KernelEmitter::emitScalarOp(ScalarOp op, DType result, std::v
     if (isFloat(type)) return floatOp(op, type, args);
     if (isBool(type)) return boolOp(op, args);
     return integerOp(op, type, args);
+}
+
+/// One scalar reciprocal and three multiply-adds instead of a vector division (24 cycles for 16 lanes): the remainder corrects the quotient,
+/// which makes it the correctly rounded one for dividends down to 2^-102 (below, the remainder is a denormal: at most one ulp off).
+V KernelEmitter::divideByUniform(V x, V d) {
+    int width = int(llvm::cast<llvm::FixedVectorType>(x->getType())->getNumElements());
+    V usual = b_.CreateFCmpUGE(math_.abs(d), numberLike(d, 0x1p-126));
+    V zero = b_.CreateFCmpOEQ(d, numberLike(d, 0));
+    llvm::BasicBlock* quick = newBlock("by_reciprocal");
+    llvm::BasicBlock* slow = newBlock("by_division");  // denormal divisors, whose reciprocal overflows
+    llvm::BasicBlock* join = newBlock("divided");
+    V inverse = b_.CreateFDiv(numberLike(d, 1), d);
+    b_.CreateCondBr(b_.CreateOr(usual, zero), quick, slow);
+    b_.SetInsertPoint(quick);
+    V r = broadcast(inverse, width), q = b_.CreateFMul(x, r);
+    V remainder = math_.fma(b_.CreateFNeg(q), broadcast(d, width), x);
+    V better = math_.fma(remainder, r, q);
+    better = b_.CreateSelect(math_.isNan(better), q, better);  // infinities and zeros: the plain product is right
+    b_.CreateBr(join);
+    b_.SetInsertPoint(slow);
+    V exact = b_.CreateFDiv(x, broadcast(d, width));
+    b_.CreateBr(join);
+    b_.SetInsertPoint(join);
+    llvm::PHINode* result = b_.CreatePHI(x->getType(), 2);
+    result->addIncoming(better, quick);
+    result->addIncoming(exact, slow);
+    return result;
 }
 
 KernelEmitter::Reg KernelEmitter::compare(ScalarOp op, const std::vector<Reg>& args) {

@@ -5,6 +5,7 @@
 #include <cmath>
 #include <limits>
 
+#include <llvm/IR/IntrinsicsX86.h>
 #include <llvm/IR/Module.h>
 
 namespace fw::cpu {
@@ -50,41 +51,91 @@ V VectorMath::horner(std::initializer_list<double> c, V x) {
     return y;
 }
 V VectorMath::powerOfTwo(V n) { return fromBits(b_.CreateShl(b_.CreateAdd(n, intConstant(n, 127)), intConstant(n, 23))); }
-V VectorMath::scale(V y, V n) {
-    V half = b_.CreateAShr(n, intConstant(n, 1));
-    return b_.CreateFMul(b_.CreateFMul(y, powerOfTwo(half)), powerOfTwo(b_.CreateSub(n, half)));
+bool VectorMath::hasScale(V x) const {
+    auto* vector = llvm::dyn_cast<llvm::FixedVectorType>(x->getType());
+    if (isa_ != VectorIsa::Avx512 || !vector || !vector->getElementType()->isFloatTy()) return false;
+    unsigned lanes = vector->getNumElements();
+    return lanes >= 4 && (lanes & (lanes - 1)) == 0;
 }
+V VectorMath::scale(V y, V j) {
+    if (!hasScale(y)) {
+        V n = toInt(j), half = b_.CreateAShr(n, intConstant(n, 1));
+        return b_.CreateFMul(b_.CreateFMul(y, powerOfTwo(half)), powerOfTwo(b_.CreateSub(n, half)));
+    }
+    return perRegister({y, j}, [&](const std::vector<V>& v, unsigned lanes) -> V {
+        auto id = lanes == 16 ? llvm::Intrinsic::x86_avx512_mask_scalef_ps_512
+                  : lanes == 8 ? llvm::Intrinsic::x86_avx512_mask_scalef_ps_256 : llvm::Intrinsic::x86_avx512_mask_scalef_ps_128;
+        std::vector<V> args{v[0], v[1], v[0], llvm::ConstantInt::get(lanes == 16 ? b_.getInt16Ty() : b_.getInt8Ty(), ~0ull)};
+        if (lanes == 16) args.push_back(b_.getInt32(4));  // the current rounding mode
+        return b_.CreateIntrinsic(id, {}, args);
+    });
+}
+V VectorMath::roughReciprocal(V x) {
+    return perRegister({x}, [&](const std::vector<V>& v, unsigned lanes) -> V {
+        auto id = lanes == 16 ? llvm::Intrinsic::x86_avx512_rcp14_ps_512
+                  : lanes == 8 ? llvm::Intrinsic::x86_avx512_rcp14_ps_256 : llvm::Intrinsic::x86_avx512_rcp14_ps_128;
+        return b_.CreateIntrinsic(id, {}, {v[0], v[0], llvm::ConstantInt::get(lanes == 16 ? b_.getInt16Ty() : b_.getInt8Ty(), ~0ull)});
+    });
+}
+V VectorMath::perRegister(const std::vector<V>& args, const std::function<V(const std::vector<V>&, unsigned)>& f) {
+    unsigned lanes = llvm::cast<llvm::FixedVectorType>(args[0]->getType())->getNumElements(), step = std::min(lanes, 16u);
+    if (step == lanes) return f(args, step);
+    std::vector<V> pieces;
+    for (unsigned start = 0; start < lanes; start += step) {
+        std::vector<int> part;
+        for (unsigned k = 0; k < step; ++k) part.push_back(int(start + k));
+        std::vector<V> cut;
+        for (V v : args) cut.push_back(b_.CreateShuffleVector(v, part));
+        pieces.push_back(f(cut, step));
+    }
+    // Widths are powers of two: join neighbours until one is left.
+    for (; pieces.size() > 1; step *= 2) {
+        std::vector<V> joined;
+        std::vector<int> all;
+        for (unsigned k = 0; k < 2 * step; ++k) all.push_back(int(k));
+        for (size_t k = 0; k + 1 < pieces.size(); k += 2) joined.push_back(b_.CreateShuffleVector(pieces[k], pieces[k + 1], all));
+        pieces = std::move(joined);
+    }
+    return pieces[0];
+}
+V VectorMath::scaleNormal(V y, V j) { return hasScale(y) ? scale(y, j) : b_.CreateFMul(y, powerOfTwo(toInt(j))); }
 V VectorMath::clamp(V x, double low, double high) {
-    // A NaN becomes `low`: later conversions to int must not see it (they would be poison); callers put the NaN back.
     V l = constant(x, low), h = constant(x, high);
+    if (hasScale(x)) {
+        // vmaxps and vminps return their second operand when either is NaN.
+        x = select(b_.CreateFCmpOGT(l, x), l, x);
+        return select(b_.CreateFCmpOLT(h, x), h, x);
+    }
+    // Later conversions to int must not see a NaN (they would be poison); callers put it back.
     x = select(b_.CreateFCmpOGT(x, l), x, l);
     return select(b_.CreateFCmpOLT(x, h), x, h);
 }
-V VectorMath::reduceExp(V x, V& n) {
-    V j = roundEven(b_.CreateFMul(x, constant(x, kLog2E)));
+V VectorMath::reduceExp(V x, V& j) {
+    j = roundEven(b_.CreateFMul(x, constant(x, kLog2E)));
     V r = fma(j, constant(x, -0x1.62e4p-1), x);
-    r = fma(j, constant(x, -0x1.7f7d1cp-20), r);
-    n = toInt(j);
-    return r;
+    return fma(j, constant(x, -0x1.7f7d1cp-20), r);
+}
+V VectorMath::expPolynomial(V r) {
+    V q = horner({0x1.fffffcp-2, 0x1.55548cp-3, 0x1.555858p-5, 0x1.123da8p-7, 0x1.6ac174p-10}, r);
+    return fma(q, b_.CreateFMul(r, r), r);
 }
 
 V VectorMath::exp(V x) {
-    V n;
-    V r = reduceExp(clamp(x, -104, 89), n);
-    V q = horner({0x1.fffffcp-2, 0x1.55548cp-3, 0x1.555858p-5, 0x1.123da8p-7, 0x1.6ac174p-10}, r);
-    V y = b_.CreateFAdd(fma(q, b_.CreateFMul(r, r), r), constant(x, 1));
-    return select(isNan(x), x, scale(y, n));
+    V j;
+    V r = reduceExp(clamp(x, -104, 89), j);
+    return fixNan(x, scale(b_.CreateFAdd(expPolynomial(r), constant(x, 1)), j));
 }
 V VectorMath::exp2(V x) {
     V c = clamp(x, -151, 129);
     V j = roundEven(c);
     V t = b_.CreateFSub(c, j);
     V y = fma(horner({0x1.62e43p-1, 0x1.ebfb94p-3, 0x1.c6af9ep-5, 0x1.3b6818p-7, 0x1.5ef4dcp-10, 0x1.17977p-13}, t), t, constant(x, 1));
-    return select(isNan(x), x, scale(y, toInt(j)));
+    return fixNan(x, scale(y, j));
 }
 V VectorMath::expm1(V x) {
-    V c = clamp(x, -18, 89), n;
-    V r = reduceExp(c, n);
+    V c = select(isNan(x), constant(x, 0), clamp(x, -18, 89)), j;
+    V r = reduceExp(c, j);
+    V n = toInt(j);
     V small = b_.CreateFCmpOLT(abs(c), constant(x, 0.5));
     r = select(small, c, r);
     n = select(small, intConstant(n, 0), n);
@@ -220,37 +271,44 @@ V VectorMath::tanh(V x) {
     V p = fma(b_.CreateFMul(q, s), x, x);
     // 2a of at most 20 needs neither exp's denormal scaling nor its overflow: one exponent add instead of two multiplications.
     V t = select(b_.CreateFCmpOLT(a, constant(x, 10)), a, constant(x, 10));
-    V n;
-    V r = reduceExp(b_.CreateFMul(t, constant(x, 2)), n);
-    V e = b_.CreateFAdd(fma(horner({0x1.fffffcp-2, 0x1.55548cp-3, 0x1.555858p-5, 0x1.123da8p-7, 0x1.6ac174p-10}, r), b_.CreateFMul(r, r), r),
-                        constant(x, 1));
-    e = b_.CreateFMul(e, powerOfTwo(n));
-    V y = b_.CreateFSub(constant(x, 1), b_.CreateFDiv(constant(x, 2), b_.CreateFAdd(e, constant(x, 1))));
+    V j;
+    V r = reduceExp(b_.CreateFMul(t, constant(x, 2)), j);
+    V e = scaleNormal(b_.CreateFAdd(expPolynomial(r), constant(x, 1)), j);
+    V d = b_.CreateFAdd(e, constant(x, 1)), y;
+    if (hasScale(x)) {
+        // One Newton step on the 14-bit estimate (half an ulp) instead of a division: d lies in [3, 2^29].
+        V h = roughReciprocal(d);
+        h = fma(h, fma(b_.CreateFNeg(d), h, constant(x, 1)), h);
+        y = fma(h, constant(x, -2), constant(x, 1));
+    } else {
+        y = b_.CreateFSub(constant(x, 1), b_.CreateFDiv(constant(x, 2), d));
+    }
     y = copysign(select(b_.CreateFCmpOLT(a, constant(x, 0.625)), p, y), x);
     return select(isNan(x), x, y);
 }
 V VectorMath::sigmoid(V x) {
     // z = exp(-|x|) carries its rounding error into the quotient: its low half is added back, which keeps the whole within two ulp.
     V a = abs(x);
-    V c = clamp(b_.CreateFNeg(a), -104, 89), n;
-    V r = reduceExp(c, n);
-    V q = horner({0x1.fffffcp-2, 0x1.55548cp-3, 0x1.555858p-5, 0x1.123da8p-7, 0x1.6ac174p-10}, r);
-    V tail = fma(q, b_.CreateFMul(r, r), r);
+    V j;
+    V r = reduceExp(clamp(b_.CreateFNeg(a), -104, 89), j);
+    V tail = expPolynomial(r);
     V head = b_.CreateFAdd(tail, constant(x, 1));
     V low = b_.CreateFSub(tail, b_.CreateFSub(head, constant(x, 1)));
-    V z = scale(head, n);
-    V zLow = scale(low, n);
+    V z = scale(head, j);
+    V zLow = scale(low, j);
     V sum = b_.CreateFAdd(constant(x, 1), z);
     V sumLow = b_.CreateFAdd(b_.CreateFSub(z, b_.CreateFSub(sum, constant(x, 1))), zLow);
     V positive = b_.CreateFCmpOGE(x, constant(x, 0));
     V top = select(positive, constant(x, 1), z);
     V topLow = select(positive, constant(x, 0), zLow);
-    V y = b_.CreateFDiv(top, sum);
-    // y + (top - y*sum + topLow - y*sumLow) / sum
+    // The correction y + (top - y*sum + topLow - y*sumLow) / sum forgives a quotient of 14 bits as well.
+    bool rough = hasScale(x);
+    V estimate = rough ? roughReciprocal(sum) : nullptr;
+    V y = rough ? b_.CreateFMul(top, estimate) : b_.CreateFDiv(top, sum);
     V residual = fma(b_.CreateFNeg(y), sum, top);
     residual = b_.CreateFAdd(residual, fma(b_.CreateFNeg(y), sumLow, topLow));
     // 1/sum lies in [0.5, 1]; the correction needs a few bits of it only: for z <= 1, 1/sum ~ the positive-side quotient.
-    V inverse = select(positive, y, b_.CreateFSub(constant(x, 1), y));
+    V inverse = rough ? estimate : select(positive, y, b_.CreateFSub(constant(x, 1), y));
     y = fma(residual, inverse, y);
     return select(isNan(x), x, y);
 }
@@ -260,11 +318,9 @@ V VectorMath::erf(V x) {
     V t = select(b_.CreateFCmpOLT(a, constant(x, 3.95)), a, constant(x, 3.95));
     V l = horner({0x1.20ecep+0, 0x1.454512p-1, 0x1.b22b8ap-4, -0x1.81e416p-6, 0x1.d03c1p-9, -0x1.381b56p-12, 0x1.233dcep-17}, t);
     // The argument of this exp lies in [-17, 0]: no denormals.
-    V n;
-    V r = reduceExp(b_.CreateFNeg(b_.CreateFMul(t, l)), n);
-    V e = b_.CreateFAdd(fma(horner({0x1.fffffcp-2, 0x1.55548cp-3, 0x1.555858p-5, 0x1.123da8p-7, 0x1.6ac174p-10}, r), b_.CreateFMul(r, r), r),
-                        constant(x, 1));
-    e = b_.CreateFMul(e, powerOfTwo(n));
+    V j;
+    V r = reduceExp(b_.CreateFNeg(b_.CreateFMul(t, l)), j);
+    V e = scaleNormal(b_.CreateFAdd(expPolynomial(r), constant(x, 1)), j);
     V y = b_.CreateFSub(constant(x, 1), e);
     y = select(b_.CreateFCmpOGT(a, constant(x, 3.95)), constant(x, 1), y);
     y = select(b_.CreateFCmpOLT(a, constant(x, 0.875)), p, copysign(y, x));
@@ -303,7 +359,7 @@ V VectorMath::pow(V x, V y) {
     l = select(b_.CreateFCmpOEQ(a, constant(a, 0)), constant(l, -kInf), l);
     l = select(b_.CreateFCmpOEQ(a, constant(a, kInf)), constant(l, kInf), l);
     V e = b_.CreateFMul(b_.CreateFPExt(y, wide), l);
-    // clamp() turns a NaN (0 * inf) into a number; every such case is decided by the rules below.
+    // clamp() turns a NaN (0 * inf) of doubles into a number; every such case is decided by the rules below.
     e = clamp(e, -1000, 1000);
     V j = roundEven(e);
     V u = b_.CreateFSub(e, j);

@@ -3,6 +3,7 @@
 #pragma once
 #include <functional>
 #include <initializer_list>
+#include <vector>
 
 #include <llvm/IR/IRBuilder.h>
 
@@ -58,10 +59,21 @@ private:
     V intConstant(V like, int64_t);
     V bits(V x);        ///< float -> i32
     V fromBits(V i);
-    V powerOfTwo(V n);  ///< 2^n for -126 <= n <= 127
-    V scale(V y, V n);  ///< y * 2^n with one rounding, right for denormals
-    V clamp(V x, double low, double high);
-    V reduceExp(V x, V& n);
+    V powerOfTwo(V n);  ///< 2^n for int n, -126 <= n <= 127
+    /// y * 2^j for whole j, with one rounding, right for denormals: one instruction on AVX-512.
+    V scale(V y, V j);
+    /// The same where the result is known to be a normal number.
+    V scaleNormal(V y, V j);
+    /// Whether scale() is the instruction: then a NaN may travel through (no conversion to int makes it poison).
+    bool hasScale(V x) const;
+    /// 1/x to 14 bits for 1 <= x < 2^126; only where hasScale.
+    V roughReciprocal(V x);
+    /// Cuts vectors into registers, calls `f(pieces, lanes of a register)` and puts the results together again.
+    V perRegister(const std::vector<V>& args, const std::function<V(const std::vector<V>&, unsigned)>& f);
+    V clamp(V x, double low, double high);  ///< keeps NaN where hasScale, else turns it into `low`
+    V fixNan(V x, V y) { return hasScale(x) ? y : select(isNan(x), x, y); }
+    V reduceExp(V x, V& j);
+    V expPolynomial(V r);                   ///< exp(r) - 1 for |r| <= ln2 / 2
     V reduceLog(V x, V& exponent);
     V logPolynomial(V f);
     V logSpecial(V x, V y);

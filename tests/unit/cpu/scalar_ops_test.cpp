@@ -129,6 +129,49 @@ TEST(CpuScalarOps, Float32WithinTheStatedBound) {
     }
 }
 
+TEST(CpuScalarOps, DivisionByAUniformValueIsCorrectlyRounded) {
+    std::vector<float> values = awkward();
+    int64_t n = int64_t(values.size());
+    std::vector<float> divisors = {3.0f, -7.0f, 1e-3f, 0.0f, -0.0f, INFINITY, -INFINITY, NAN, 1e-40f, 3e38f, 1.7e-38f, 0.99999994f, 1000.001f};
+    std::string text = fmt::format(R"(program "t" {{
+  buffers {{
+    input x: f32[{0}] index 0
+    input d: f32[{1}] index 1
+    output y: f32[{1}, {0}]
+  }}
+  kernel k {{
+    for i0 in {1} {{
+      %0: f32 = load d[i0]
+      for i1 in {0} vector(32) {{
+        %1: f32 = load x[i1]
+        %2: f32 = div(%1, %0)
+        store y[i0, i1] = %2
+      }}
+    }}
+  }}
+  outputs {{
+    user f32 view y[{1}, {0}] strides [{0}, 1]
+  }}
+}}
+)", n, divisors.size());
+    Tensor x = filled(DType::F32, {n}, [&](int64_t i) { return values[size_t(i)]; });
+    Tensor d = filled(DType::F32, {int64_t(divisors.size())}, [&](int64_t i) { return divisors[size_t(i)]; });
+    LoopProgramPtr p = parse(text);
+    ASSERT_TRUE(p);
+    for (VectorIsa isa : isas()) {
+        std::vector<Tensor> out = run(*compile(p, isa), {x, d});
+        ASSERT_EQ(out.size(), 1u);
+        for (int64_t i = 0; i < out[0].numel(); ++i) {
+            float a = values[size_t(i % n)], b = divisors[size_t(i / n)], exact = a / b;
+            double got = out[0].at(i);
+            if (exact != exact && got != got) continue;
+            double allowed = std::fabs(a) < 0x1p-102 ? ulpOf(exact) : 0;
+            bool atTheTop = std::fabs(exact) > 3.40282e38 && std::fabs(got) > 3.40282e38;
+            ASSERT_TRUE(double(exact) == got || atTheTop || std::fabs(got - double(exact)) <= allowed) << fmt::format("{:a} / {:a} = {:a}, exact {:a}", a, b, got, exact);
+        }
+    }
+}
+
 TEST(CpuScalarOps, IntegersAgreeWithTheInterpreter) {
     for (const char* type : {"i64", "i32", "i16", "i8", "u8"}) {
         DType t = *dtypeFromFxName(type);
