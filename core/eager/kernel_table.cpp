@@ -26,8 +26,10 @@ Table makeTable() {
     Table table;
     for (KernelRows rows : {
              unaryKernels(), binaryKernels(), activationKernels(), gradientKernels(), viewKernels(), castKernels(), creationKernels(),
-             reductionKernels(), momentKernels(), softmaxKernels(), normKernels(), matmulKernels(), convolutionKernels(),
-             poolKernels(), attentionKernels(), joinKernels(), gatherKernels(), embeddingKernels(),
+             randomKernels(), reductionKernels(), momentKernels(), softmaxKernels(), normKernels(), normGradientKernels(), matmulKernels(),
+             einsumKernels(), convolutionKernels(), convolutionGradientKernels(), poolKernels(), attentionKernels(), joinKernels(), gatherKernels(),
+             scatterKernels(), embeddingKernels(), sortKernels(), scanKernels(), recurrentKernels(), resampleKernels(), padKernels(),
+             lossKernels(), distanceKernels(),
          })
         for (const KernelRow& row : rows) table.emplace(row.target, row.kernel);
     return table;
