@@ -92,11 +92,14 @@ Result<ProfileReport> profileGraph(const GraphPtr& graph, const std::vector<RtVa
     }
     expected.reset();
     first = RunResult{};
-    const size_t before = Storage::liveBytes();
-    Storage::resetPeak();
     FW_TRY(again, report.program->run(compiledState, inputs, run));
-    // The plan's memory lives on between runs; it counts as well.
-    report.peakBytesCompiled = std::max(Storage::peakBytes() - before, size_t(0)) + report.program->plannedBytes();
+    // The plan's memory lives on between runs; outputs are handed out. (Storage that outputs share counts once.)
+    std::map<const Storage*, size_t> handedOut;
+    auto count = [&](const Tensor& t) { if (!t.storage()->borrowed()) handedOut[t.storage().get()] = t.storage()->bytes(); };
+    for (const RtValue& v : again.outputs) if (auto* t = v.get<Tensor>()) count(*t);
+    for (const auto& [name, t] : again.mutated) count(t);
+    report.peakBytesCompiled = report.program->plannedBytes();
+    for (const auto& [storage, bytes] : handedOut) report.peakBytesCompiled += bytes;
     again = RunResult{};
     FW_TRY(best, minimumOver(options, [&]() -> Result<void> {
         auto r = report.program->run(compiledState, inputs, run);

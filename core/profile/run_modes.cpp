@@ -51,6 +51,13 @@ Result<CompiledModel> compileGraph(const GraphPtr& graph, const PipelineOptions&
         if (step->error) return Error(*step->error);
     const LoopProgramPtr program = out.trace.finalProgram();
     if (!program) return Error{ErrorKind::Internal, "the pipeline " + options.pipeline + " did not reach loops", {}, {}};
+    for (const Item& item : program->items)
+        if (auto* call = std::get_if<std::shared_ptr<const ExternCall>>(&item); call && !eagerKernel((*call)->node->target)) {
+            const Node& n = *(*call)->node;
+            std::string where;
+            if (const SourceFrame* f = n.provenance.userFrame()) where = f->file + ":" + std::to_string(f->line);
+            return unsupported("no implementation of " + n.target + " (node " + n.name + "); register it, or replace it before capture", std::move(where));
+        }
     FW_TRY(compiled, CompiledProgram::compile(program, compileOptions));
     out.program = std::move(compiled);
     out.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
@@ -60,6 +67,8 @@ Result<CompiledModel> compileGraph(const GraphPtr& graph, const PipelineOptions&
 Result<void> checkRunnable(const Graph& graph, RunMode mode) {
     const KernelLookup lookup = mode == RunMode::Reference ? KernelLookup(referenceKernel) : KernelLookup(eagerKernel);
     for (const NodePtr& n : graph.nodes) {
+        // Compiled mode decomposes first; what is left without an implementation then is found by compileGraph.
+        if (mode != RunMode::Reference && mode != RunMode::Eager && findOp(n->target)) continue;
         const bool symbolic = !n->outputs.empty() && n->outputs[0].sym();
         if (symbolic || lookup(n->target) || opKind(*n) == OpKind::Symbolic) continue;
         if (n->target == "aten._assert_tensor_metadata.default") continue;
