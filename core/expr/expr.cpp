@@ -5,7 +5,7 @@
 #include <array>
 #include <deque>
 #include <mutex>
-#include <unordered_map>
+#include <vector>
 
 #include "core/base/hash.h"
 #include "core/expr/expr_node.h"
@@ -14,10 +14,23 @@ namespace fw {
 namespace {
 
 /// Nodes are never freed: handles are plain pointers, and the distinct expressions of a session number in the thousands.
+/// Open addressing with linear probing; the table is a power of two and at most half full.
 struct Shard {
     std::mutex mutex;
-    std::unordered_map<uint64_t, std::vector<const ExprNode*>> byHash;
+    std::vector<const ExprNode*> table = std::vector<const ExprNode*>(256, nullptr);
     std::deque<ExprNode> nodes;
+
+    void grow() {
+        std::vector<const ExprNode*> larger(table.size() * 2, nullptr);
+        for (const ExprNode* n : table)
+            if (n) *slot(larger, n->hash, [](const ExprNode&) { return false; }) = n;
+        table = std::move(larger);
+    }
+    template <class Same> static const ExprNode** slot(std::vector<const ExprNode*>& t, uint64_t hash, Same same) {
+        size_t mask = t.size() - 1;
+        for (size_t i = hash & mask;; i = (i + 1) & mask)
+            if (!t[i] || (t[i]->hash == hash && same(*t[i]))) return &t[i];
+    }
 };
 constexpr size_t shardCount = 64;
 std::array<Shard, shardCount>& shards() {
@@ -27,8 +40,8 @@ std::array<Shard, shardCount>& shards() {
 
 uint64_t hashOf(const ExprNode& n) {
     uint64_t h = hashCombine(uint64_t(n.kind) * 2 + (n.raw ? 1 : 0), uint64_t(n.value));
-    h = hashCombine(h, fnv1a64(n.name));
-    for (Expr a : n.args) h = hashCombine(h, a.hash());
+    if (!n.name.empty()) h = hashCombine(h, fnv1a64(n.name));
+    for (Expr a : n.args) h = hashCombine(h, a.node()->hash);
     return h;
 }
 
@@ -36,22 +49,25 @@ bool sameNode(const ExprNode& a, const ExprNode& b) {
     return a.kind == b.kind && a.raw == b.raw && a.value == b.value && a.args == b.args && a.name == b.name;
 }
 
-const ExprNode* intern(ExprNode n) {
+/// `finish` fills in what a lookup does not need, for new nodes only.
+template <class Finish> const ExprNode* intern(ExprNode&& n, Finish finish) {
     n.hash = hashOf(n);
     Shard& shard = shards()[n.hash >> 58];
     std::lock_guard lock(shard.mutex);
-    auto& bucket = shard.byHash[n.hash];
-    for (const ExprNode* found : bucket)
-        if (sameNode(*found, n)) return found;
+    const ExprNode** at = Shard::slot(shard.table, n.hash, [&](const ExprNode& other) { return sameNode(other, n); });
+    if (*at) return *at;
+    finish(n);
     shard.nodes.push_back(std::move(n));
-    bucket.push_back(&shard.nodes.back());
-    return &shard.nodes.back();
+    *at = &shard.nodes.back();
+    const ExprNode* made = *at;
+    if (shard.nodes.size() * 2 > shard.table.size()) shard.grow();
+    return made;
 }
 
 const ExprNode* internConstant(int64_t v) {
     ExprNode n;
     n.value = v;
-    return intern(std::move(n));
+    return intern(std::move(n), [](ExprNode&) {});
 }
 
 /// Default-constructed and small constants are made all the time; they skip the lock.
@@ -103,20 +119,20 @@ Expr ExprBuilder::make(ExprKind kind, std::string name, std::vector<Expr> args, 
     n.value = value;
     n.name = std::move(name);
     n.args = std::move(args);
-    uint64_t size = 1;
-    for (Expr a : n.args) {
-        size += a.node()->treeSize;
-        n.symbolMask |= a.node()->symbolMask;
-    }
-    n.treeSize = uint32_t(std::min<uint64_t>(size, UINT32_MAX));
-    if (kind == ExprKind::Symbol) {
-        n.symbolMask = uint64_t{1} << (mix64(fnv1a64(n.name)) & 63);
-        if (n.name.size() > 1 && n.name.size() < 11 && n.name[0] == '%' && std::all_of(n.name.begin() + 1, n.name.end(), isDigit)) {
-            int64_t id = std::stoll(n.name.substr(1));
-            n.valueId = id <= INT32_MAX ? int(id) : -1;
+    return Expr(intern(std::move(n), [](ExprNode& made) {
+        uint64_t size = 1;
+        for (Expr a : made.args) {
+            size += a.node()->treeSize;
+            made.symbolMask |= a.node()->symbolMask;
         }
-    }
-    return Expr(intern(std::move(n)));
+        made.treeSize = uint32_t(std::min<uint64_t>(size, UINT32_MAX));
+        if (made.kind != ExprKind::Symbol) return;
+        made.symbolMask = uint64_t{1} << (mix64(fnv1a64(made.name)) & 63);
+        if (made.name.size() > 1 && made.name.size() < 11 && made.name[0] == '%' && std::all_of(made.name.begin() + 1, made.name.end(), isDigit)) {
+            int64_t id = std::stoll(made.name.substr(1));
+            made.valueId = id <= INT32_MAX ? int(id) : -1;
+        }
+    }));
 }
 
 Expr::Expr(int64_t constant) : node_(constantNode(constant)) {}

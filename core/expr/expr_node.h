@@ -1,5 +1,15 @@
 // Internal to core/expr: the interned node, how nodes are made, and the polynomial view of an expression that all arithmetic goes through.
 #pragma once
+#if defined(__GNUC__) && !defined(__clang__)
+// gcc 12 sees a copy of 2^63 bytes in boost's small_vector at -O2, which cannot happen.
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Wstringop-overread"
+#include <boost/container/small_vector.hpp>
+#pragma GCC diagnostic pop
+#else
+#include <boost/container/small_vector.hpp>
+#endif
+
 #include "core/expr/expr.h"
 
 namespace fw {
@@ -25,11 +35,11 @@ struct ExprBuilder {
     static Expr make(ExprKind, std::string name, std::vector<Expr> args, bool raw = false, int64_t value = 0);
 };
 
-/// Sorted factors with repetition (x**2 is {x, x}); empty for the constant term.
-using Monomial = std::vector<Expr>;
+/// Sorted factors with repetition (x**2 is {x, x}); empty for the constant term. Inline room for what index expressions have: they are made by the million.
+using Monomial = boost::container::small_vector<Expr, 4>;
 struct Term { Int128 coefficient = 0; Monomial factors; };
 /// Sorted by monomial, no two alike, no zero coefficient. The constant term comes last.
-using Polynomial = std::vector<Term>;
+using Polynomial = boost::container::small_vector<Term, 4>;
 
 int compareMonomials(const Monomial&, const Monomial&);
 /// Never unfolds raw nodes: they are single factors.

@@ -16,8 +16,8 @@ Term termOf(Expr e) {
     const ExprNode& n = *e.node();
     if (n.kind == ExprKind::Const) return {n.value, {}};
     if (n.kind == ExprKind::Mul && !n.raw) {
-        if (n.args[0].isConst()) return {n.args[0].node()->value, Monomial(n.args.begin() + 1, n.args.end())};
-        return {1, n.args};
+        if (n.args[0].node()->kind == ExprKind::Const) return {n.args[0].node()->value, Monomial(n.args.begin() + 1, n.args.end())};
+        return {1, Monomial(n.args.begin(), n.args.end())};
     }
     return {1, {e}};
 }
@@ -39,8 +39,8 @@ Polynomial recombine(Polynomial p) {
             if (!fitsInt64(t.coefficient)) return p;
         for (const Term& t : p)
             for (Expr f : t.factors) {
-                hasMod |= f.kind() == ExprKind::Mod;
-                hasDiv |= f.kind() == ExprKind::FloorDiv;
+                hasMod |= f.node()->kind == ExprKind::Mod;
+                hasDiv |= f.node()->kind == ExprKind::FloorDiv;
             }
         if (!hasMod || !hasDiv) return p;
         bool changed = false;
@@ -100,7 +100,7 @@ int compareMonomials(const Monomial& a, const Monomial& b) {
 Polynomial toPolynomial(Expr e) {
     if (e.isConst(0)) return {};
     Polynomial p;
-    if (e.kind() == ExprKind::Add && !e.node()->raw)
+    if (e.node()->kind == ExprKind::Add && !e.node()->raw)
         for (Expr a : e.args()) p.push_back(termOf(a));
     else p.push_back(termOf(e));
     return p;
@@ -233,6 +233,10 @@ Division dividePolynomials(const Polynomial& a, const Polynomial& b) {
 }
 
 Expr operator+(Expr a, Expr b) {
+    if (a.node()->kind == ExprKind::Const && b.node()->kind == ExprKind::Const) {
+        int64_t sum = 0;
+        if (!__builtin_add_overflow(a.node()->value, b.node()->value, &sum)) return sum;
+    }
     if (a.isConst(0)) return b;
     if (b.isConst(0)) return a;
     Polynomial sum = recombine(addPolynomials(toPolynomial(a), toPolynomial(b)));
@@ -258,6 +262,10 @@ Expr sumOf(const std::vector<Expr>& terms) {
 }
 
 Expr operator*(Expr a, Expr b) {
+    if (a.node()->kind == ExprKind::Const && b.node()->kind == ExprKind::Const) {
+        int64_t result = 0;
+        if (!__builtin_mul_overflow(a.node()->value, b.node()->value, &result)) return result;
+    }
     if (a.isConst(1)) return b;
     if (b.isConst(1)) return a;
     if (a.isConst(0) || b.isConst(0)) return Expr(0);

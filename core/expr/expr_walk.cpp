@@ -77,9 +77,14 @@ Expr rebuildWith(Expr e, const std::vector<Expr>& args) {
 Expr rewriteExpr(Expr e, const std::function<std::optional<Expr>(Expr)>& leaf) { return Rewriter(leaf).run(e); }
 
 Expr substitute(Expr e, const std::map<std::string, Expr, std::less<>>& map) {
-    if (map.empty()) return e;
+    if (map.empty() || e.node()->symbolMask == 0) return e;
+    if (e.node()->kind == ExprKind::Symbol) {
+        auto it = map.find(e.node()->name);
+        return it == map.end() ? e : it->second;
+    }
     uint64_t mask = 0;
     for (const auto& [name, to] : map) mask |= maskOf(name);
+    if ((e.node()->symbolMask & mask) == 0) return e;
     return rewriteExpr(e, [&](Expr x) -> std::optional<Expr> {
         if (!(x.node()->symbolMask & mask)) return x;
         if (!x.isSymbol()) return std::nullopt;

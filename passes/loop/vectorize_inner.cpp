@@ -239,6 +239,10 @@ private:
         // Values alive per lane grow with the body: heavy bodies would spill when unrolled. 32 registers hold about 24 such values.
         int factor = math > 40 || accesses > 10 ? 1 : math > 16 || accesses > 5 ? 2 : reduces ? 4 : 2;
         while (factor > 1 && trips < int64_t(factor) * lanes_) factor /= 2;
+        // 96 is three times 32 but one and a half times 64: whole vectors need no tail.
+        if (loop.extent.isConst())
+            for (int f = factor; f >= 1; f /= 2)
+                if (trips % (int64_t(f) * lanes_) == 0) return lanes_ * f;
         return lanes_ * factor;
     }
 
