@@ -74,15 +74,17 @@ Result<RtValue> powerOf(const Node& node, const Number& a, const Number& b) {
 Result<RtValue> binary(const Node& node, std::string_view op, const Number& a, const Number& b) {
     bool real = a.isFloat || b.isFloat;
     int64_t r = 0;
+    // The overflow flag is an argument, so that r is read after it has been computed.
+    auto wholeResult = [&](bool overflow) { return wrap(node, checked(overflow, r)); };
     if (op == "eq") return RtValue(real ? a.real() == b.real() : a.i == b.i);
     if (op == "ne") return RtValue(real ? a.real() != b.real() : a.i != b.i);
     if (op == "lt") return RtValue(real ? a.real() < b.real() : a.i < b.i);
     if (op == "le") return RtValue(real ? a.real() <= b.real() : a.i <= b.i);
     if (op == "gt") return RtValue(real ? a.real() > b.real() : a.i > b.i);
     if (op == "ge") return RtValue(real ? a.real() >= b.real() : a.i >= b.i);
-    if (op == "add") return real ? Result<RtValue>(RtValue(a.real() + b.real())) : wrap(node, checked(__builtin_add_overflow(a.i, b.i, &r), r));
-    if (op == "sub") return real ? Result<RtValue>(RtValue(a.real() - b.real())) : wrap(node, checked(__builtin_sub_overflow(a.i, b.i, &r), r));
-    if (op == "mul") return real ? Result<RtValue>(RtValue(a.real() * b.real())) : wrap(node, checked(__builtin_mul_overflow(a.i, b.i, &r), r));
+    if (op == "add") return real ? Result<RtValue>(RtValue(a.real() + b.real())) : wholeResult(__builtin_add_overflow(a.i, b.i, &r));
+    if (op == "sub") return real ? Result<RtValue>(RtValue(a.real() - b.real())) : wholeResult(__builtin_sub_overflow(a.i, b.i, &r));
+    if (op == "mul") return real ? Result<RtValue>(RtValue(a.real() * b.real())) : wholeResult(__builtin_mul_overflow(a.i, b.i, &r));
     if (op == "pow") return powerOf(node, a, b);
     if (op == "max" || op == "min") {
         bool first = op == "max" ? a.real() >= b.real() : a.real() <= b.real();
@@ -106,7 +108,7 @@ Result<RtValue> binary(const Node& node, std::string_view op, const Number& a, c
         if (op == "xor") return bits(a.i ^ b.i);
         if ((op == "lshift" || op == "rshift") && b.i >= 0 && b.i < 63) {
             if (op == "rshift") return RtValue(a.i >> b.i);
-            return wrap(node, checked(__builtin_mul_overflow(a.i, int64_t(1) << b.i, &r), r));
+            return wholeResult(__builtin_mul_overflow(a.i, int64_t(1) << b.i, &r));
         }
     }
     return unsupported(fmt::format("{}: node {} combines kinds of numbers that have no rule", node.target, node.name));
