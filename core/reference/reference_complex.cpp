@@ -26,6 +26,8 @@ Result<Tensor> asPairs(const Tensor& t) {
     strides.push_back(1);
     return Tensor::view(t.storage(), realOf(t.dtype()), sizes, strides, t.offset() * 2);
 }
+}  // namespace
+
 Result<std::vector<Z>> loadComplex(const Tensor& t) {
     std::vector<Z> out;
     if (!isComplex(t.dtype())) {
@@ -48,6 +50,8 @@ Result<void> giveComplex(OpCall& call, DType type, const Sizes& sizes, const std
     saveAll(pairs, v);
     return give(call, out);
 }
+
+namespace {
 
 struct Row {
     std::string_view base;

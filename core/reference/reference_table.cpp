@@ -36,6 +36,7 @@ const KernelTable& kernels() {
         addRandomKernels(t);
         addLossKernels(t);
         addComplexKernels(t);
+        addFftKernels(t);
         return t;
     }();
     return table;

@@ -29,6 +29,7 @@ void addEmbeddingKernels(KernelTable&);
 void addLossKernels(KernelTable&);
 void addStatisticsKernels(KernelTable&);
 void addComplexKernels(KernelTable&);
+void addFftKernels(KernelTable&);
 void addElementwiseKernels(KernelTable&);
 void addEinsumKernels(KernelTable&);
 
