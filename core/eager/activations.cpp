@@ -101,8 +101,9 @@ Result<void> dropoutGrad(OpCall& call) {
     FW_TRY(g, tensorAt(call, 0));
     FW_TRY(mask, tensorAt(call, 1));
     FW_TRY(scale, numberAt(call, 2));
-    FW_TRY(kept, elementwise(call, {ChunkOp::Mul, g->dtype(), g->dtype()}, {*g, *mask}));
-    return finish(call, elementwise(call, {ChunkOp::Mul, g->dtype(), g->dtype(), nullptr, true}, {kept, scale}));
+    DType type = promotedType({*g, scale});
+    FW_TRY(kept, elementwise(call, {ChunkOp::Mul, type, type}, {*g, *mask}));
+    return finish(call, elementwise(call, {ChunkOp::Mul, type, type, nullptr, true}, {kept, scale}));
 }
 
 #define FW_ROW(target, ...) {target, [](OpCall& c) { return __VA_ARGS__; }}

@@ -76,11 +76,24 @@ Result<void> integerDivision(OpCall& call, ChunkOp op, bool inPlace) {
     return runBinary(call, {op, false, inPlace}, first, second);
 }
 Result<void> divide(OpCall& call, bool inPlace) { return binary(call, {ChunkOp::Div, true, inPlace, false, true}); }
+/// Halves round the quotient before the fraction is cut.
+Result<void> truncatedQuotient(OpCall& call, bool inPlace) {
+    FW_TRY(first, operandAt(call, 0));
+    FW_TRY(second, operandAt(call, 1));
+    DType common = promotedType({first, second});
+    if (!isLowPrecision(common)) return integerDivision(call, ChunkOp::DivTrunc, inPlace);
+    FW_TRY(quotient, elementwise(call, {ChunkOp::Div, common, common, nullptr, true}, {first, second}));
+    if (!inPlace) return finish(call, elementwise(call, {ChunkOp::Trunc, common, common}, {quotient}));
+    if (!first.tensor) return badArgument(call, 0, "a tensor");
+    Tensor self = *first.tensor;
+    FW_TRY_VOID(elementwiseInto(call, {ChunkOp::Trunc, common, common}, {quotient}, self));
+    return finish(call, self);
+}
 Result<void> divideMode(OpCall& call, bool inPlace) {
     std::string mode = stringOr(call, 2, "");
     if (mode.empty()) return divide(call, inPlace);
     if (mode == "floor") return integerDivision(call, ChunkOp::DivFloor, inPlace);
-    if (mode == "trunc") return integerDivision(call, ChunkOp::DivTrunc, inPlace);
+    if (mode == "trunc") return truncatedQuotient(call, inPlace);
     return badCall(call, "rounding_mode must be 'floor', 'trunc' or None, got '" + mode + "'");
 }
 
@@ -163,6 +176,8 @@ Result<void> clampNumbers(OpCall& call, std::optional<Number> low, std::optional
     if (!low && !high) return badCall(call, "at least one bound is needed");
     DType common = low ? promotedType({*x, *low}) : x->dtype();
     if (high) common = promotedType({Operand(*x), Operand(*high), Operand(low.value_or(*high))});
+    for (auto& bound : {low, high})
+        if (bound && common == DType::F32 && std::isfinite(bound->real) && std::isinf(float(bound->real))) return badCall(call, "a bound does not fit into float32");
     ElementwiseSpec spec{ChunkOp::Clamp, common, common};
     Tensor self = *x;
     if (inPlace) FW_TRY_VOID(checkCastable(call, common, self.dtype()));

@@ -341,6 +341,11 @@ Result<Tensor> convolve(const OpCall& call, const Tensor& given, const Tensor& w
     } else {
         return notImplemented(call, std::string("a convolution of ") + std::string(torchName(x.dtype())));
     }
+    if (!x.isContiguous() && isChannelsLast(x) && !isChannelsLast(out) && out.numel() > 0) {
+        FW_TRY(last, Tensor::emptyStrided(out.dtype(), sizes, channelsLastStrides(sizes)));
+        FW_TRY_VOID(copyInto(call, last, out));
+        out = std::move(last);
+    }
     return batched ? out : squeezed(out, 0);
 }
 

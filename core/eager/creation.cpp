@@ -207,8 +207,7 @@ Result<void> meshgrid(OpCall& call) {
     for (size_t i = 0; i < axes.size(); ++i) {
         Ints strides(sizes.size(), 0);
         strides[i] = axes[i].dim() ? axes[i].stride(0) : 0;
-        Tensor grid = axes[i].asStrided(sizes, strides, axes[i].offset());
-        grids.push_back(swapFirst ? transposed(grid, 0, 1) : grid);
+        grids.push_back(axes[i].asStrided(sizes, strides, axes[i].offset()));
     }
     if (swapFirst) std::swap(grids[0], grids[1]);
     for (size_t i = 0; i < grids.size(); ++i) setResult(call, i, grids[i]);

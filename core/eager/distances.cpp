@@ -70,16 +70,19 @@ Result<Tensor> pairwiseDistance(OpCall& call) {
     if (shape.empty()) return badCall(call, "needs vectors");
     FW_TRY(ae, expandTo(call, *a, shape));
     FW_TRY(be, expandTo(call, *b, shape));
-    FW_TRY(x, contiguousAs(call, ae, DType::F64));
-    FW_TRY(y, contiguousAs(call, be, DType::F64));
+    // The difference is taken in the inputs' type (bytes wrap).
+    DType type = promotedType({*a, *b});
+    FW_TRY(gap, elementwise(call, {ChunkOp::Sub, type, type}, {ae, be}));
+    FW_TRY(x, contiguousAs(call, gap, DType::F64));
+    std::vector<double> zeros(size_t(shape.back()), 0);
     int64_t m = shape.back();
     Ints sizes(shape.begin(), shape.end() - 1);
     FW_TRY(out, Tensor::empty(DType::F64, sizes));
     double p = realOr(call, 2, 2), eps = realOr(call, 3, 1e-6);
-    for (int64_t r = 0; r < out.numel(); ++r) out.data<double>()[r] = distanceOf(x.data<double>() + r * m, y.data<double>() + r * m, m, p, eps);
+    for (int64_t r = 0; r < out.numel(); ++r) out.data<double>()[r] = distanceOf(x.data<double>() + r * m, zeros.data(), m, p, eps);
     Tensor result = out;
     if (boolOr(call, 4, false)) result = unsqueezed(out, out.dim());
-    return castTo(call, result, promotedType({*a, *b}));
+    return castTo(call, result, floatingType(type));
 }
 /// (x1, x2, dim, eps): dot product over the product of the norms, each norm at least eps.
 Result<Tensor> cosineSimilarity(OpCall& call) {

@@ -78,7 +78,7 @@ FW_DEFINE1(NanToNum,
     V y = x != x ? p.a : x;
     y = x == splat<V>(__builtin_inf()) ? p.b : y;
     return x == splat<V>(-__builtin_inf()) ? p.c : y;)
-FW_DEFINE1(Logit, V low = x < p.a ? p.a : x; V c = low > p.b ? p.b : low; return logOf(c / (ONE - c));)
+FW_DEFINE1(Logit, V high = x > p.b ? p.b : x; V c = x < p.a ? p.a : high; return logOf(c / (ONE - c));)
 FW_DEFINE1(ScaleBy, return x * p.a;)
 
 FW_DEFINE2(Add, return x + y;)

@@ -11,13 +11,13 @@
 
 namespace fw::eager {
 
-Result<Tensor> wrappedIndices(const OpCall& call, const Tensor& index, int64_t n) {
+Result<Tensor> wrappedIndices(const OpCall& call, const Tensor& index, int64_t n, bool negatives) {
     if (!isInt(index.dtype())) return badCall(call, "indices must be ints, got " + index.describe());
     FW_TRY(out, Tensor::empty(DType::I64, index.sizes()));
     FW_TRY_VOID(copyInto(call, out, index));
     int64_t* p = out.data<int64_t>();
     for (int64_t i = 0; i < out.numel(); ++i) {
-        if (p[i] < -n || p[i] >= n) return badCall(call, fmt::format("index {} is out of range for size {}", p[i], n));
+        if (p[i] < (negatives ? -n : 0) || p[i] >= n) return badCall(call, fmt::format("index {} is out of range for size {}", p[i], n));
         if (p[i] < 0) p[i] += n;
     }
     return out;
@@ -103,8 +103,8 @@ Result<IndexMap> indexMapOf(const OpCall& call, const Tensor& x, size_t indicesA
     return map;
 }
 
-Result<Tensor> takeRows(const OpCall& call, const Tensor& x, int64_t dim, const Tensor& index) {
-    FW_TRY(wrapped, wrappedIndices(call, index, x.dim() ? x.size(int(dim)) : 1));
+Result<Tensor> takeRows(const OpCall& call, const Tensor& x, int64_t dim, const Tensor& index, bool negatives) {
+    FW_TRY(wrapped, wrappedIndices(call, index, x.dim() ? x.size(int(dim)) : 1, negatives));
     Ints sizes = x.sizes();
     if (x.dim() == 0) return castTo(call, x, x.dtype());
     sizes[size_t(dim)] = wrapped.numel();
@@ -174,13 +174,14 @@ Result<Tensor> indexSelect(OpCall& call) {
     return takeRows(call, *x, dim, *which);
 }
 
-Result<Tensor> gatherAlong(const OpCall& call, const Tensor& x, int64_t dim, const Tensor& given) {
+Result<Tensor> gatherAlong(const OpCall& call, const Tensor& x, int64_t dim, const Tensor& given, bool negatives) {
+    if (given.numel() == 0) return Tensor::empty(x.dtype(), given.sizes());
     if (given.dim() != x.dim() && !(given.dim() <= 1 && x.dim() <= 1)) return badCall(call, "index and input differ in dimensions");
     for (int d = 0; d < given.dim(); ++d)
         if (d != dim && x.dim() && given.size(d) > x.size(d)) return badCall(call, "the index is larger than the input in a dimension that is not gathered");
     FW_TRY(out, Tensor::empty(x.dtype(), given.sizes()));
     if (out.numel() == 0) return out;
-    FW_TRY(which, wrappedIndices(call, given, x.dim() ? x.size(int(dim)) : 1));
+    FW_TRY(which, wrappedIndices(call, given, x.dim() ? x.size(int(dim)) : 1, negatives));
     const int64_t* w = which.data<int64_t>();
     int64_t stride = x.dim() ? x.stride(int(dim)) : 0;
     int last = given.dim() - 1;
@@ -207,20 +208,24 @@ Result<Tensor> gather(OpCall& call) {
     FW_TRY(x, tensorAt(call, 0));
     FW_TRY(dim, dimAt(call, 1, x->dim()));
     FW_TRY(which, tensorAt(call, 2));
-    return gatherAlong(call, *x, dim, *which);
+    return gatherAlong(call, *x, dim, *which, false);
 }
 Result<Tensor> take(OpCall& call) {
     FW_TRY(x, tensorAt(call, 0));
     FW_TRY(which, tensorAt(call, 1));
     FW_TRY(flat, reshapeTo(call, *x, {x->numel()}));
     FW_TRY(indices, reshapeTo(call, *which, {which->numel()}));
-    FW_TRY(out, takeRows(call, flat, 0, indices));
+    FW_TRY(out, takeRows(call, flat, 0, indices, true));
     return reshapeTo(call, out, which->sizes());
 }
 Result<Tensor> takeAlongDim(OpCall& call) {
     FW_TRY(x, tensorAt(call, 0));
     FW_TRY(which, tensorAt(call, 1));
-    if (call.isNone(2)) return take(call);
+    if (call.isNone(2)) {
+        FW_TRY(flat, reshapeTo(call, *x, {x->numel()}));
+        FW_TRY(indices, reshapeTo(call, *which, {which->numel()}));
+        return takeRows(call, flat, 0, indices);
+    }
     FW_TRY(dim, dimAt(call, 2, x->dim()));
     Ints a = x->sizes(), b = which->sizes();
     if (a.size() != b.size()) return badCall(call, "input and indices differ in dimensions");
@@ -232,7 +237,7 @@ Result<Tensor> takeAlongDim(OpCall& call) {
     is[size_t(dim)] = m;
     FW_TRY(source, expandTo(call, *x, xs));
     FW_TRY(indices, expandTo(call, *which, is));
-    return gatherAlong(call, source, dim, indices);
+    return gatherAlong(call, source, dim, indices, true);
 }
 Result<Tensor> maskedSelect(OpCall& call) {
     FW_TRY(x, tensorAt(call, 0));

@@ -263,10 +263,12 @@ Result<Tensor> crossEntropy(OpCall& call) {
 Result<Tensor> softMargin(OpCall& call) {
     FW_TRY(x, tensorAt(call, 0));
     FW_TRY(target, tensorAt(call, 1));
-    DType type = x->dtype(), wide = type == DType::F64 ? DType::F64 : DType::F32;
-    FW_TRY(product, binary(call, ChunkOp::Mul, wide, *x, *target));
-    FW_TRY(logs, unary(call, ChunkOp::LogSigmoid, wide, product));
-    FW_TRY(each, unary(call, ChunkOp::Neg, wide, logs));
+    // log1p(exp(-x t)), every step in the input's type: halves overflow to infinity as PyTorch's do.
+    DType type = x->dtype();
+    FW_TRY(negative, unary(call, ChunkOp::Neg, type, *x));
+    FW_TRY(product, binary(call, ChunkOp::Mul, type, negative, *target));
+    FW_TRY(power, unary(call, ChunkOp::Exp, type, product));
+    FW_TRY(each, unary(call, ChunkOp::Log1p, type, power));
     return reduced(call, each, intOrNone(call, 2).value_or(kMean), type);
 }
 /// (input1, input2, target, margin, reduction)
@@ -274,7 +276,7 @@ Result<Tensor> marginRanking(OpCall& call) {
     FW_TRY(a, tensorAt(call, 0));
     FW_TRY(b, tensorAt(call, 1));
     FW_TRY(target, tensorAt(call, 2));
-    DType type = promotedType({*a, *b, *target}), wide = isLowPrecision(type) ? DType::F32 : type;
+    DType type = floatingType(promotedType({*a, *b, *target})), wide = isLowPrecision(type) ? DType::F32 : type;
     FW_TRY(gap, binary(call, ChunkOp::Sub, wide, *b, *a));
     FW_TRY(product, binary(call, ChunkOp::Mul, wide, *target, gap));
     FW_TRY(shifted, binary(call, ChunkOp::Add, wide, product, numberOrNone(call, 3).value_or(Number::of(0.0))));

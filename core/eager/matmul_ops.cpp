@@ -82,7 +82,7 @@ Result<Tensor> outer(OpCall& call, size_t first, const Tensor* self) {
     DType type = promotedType({*a, *b});
     Number one = Number::of(int64_t(1));
     Number beta = self ? numberOrNone(call, 3).value_or(one) : one, alpha = self ? numberOrNone(call, 4).value_or(one) : one;
-    DType wide = self && isLowPrecision(type) ? DType::F32 : type;
+    DType wide = type;  // every step rounds, in halves too
     FW_TRY(product, elementwise(call, {ChunkOp::Mul, wide, wide}, {unsqueezed(*a, 1), *b}));
     if (!self) return product;
     if (alpha.real != 1) {

@@ -42,13 +42,17 @@ Result<Tensor> padBorder(const OpCall& call, const Tensor& given, const Ints& pa
     for (size_t i = 0; i < pads.size() / 2; ++i) {
         int64_t d = given.dim() - 1 - int64_t(i), left = pads[2 * i], right = pads[2 * i + 1], n = given.size(int(d));
         int64_t limit = border == Border::Reflect ? n - 1 : border == Border::Circular ? n : (int64_t(1) << 40);
-        if (left > limit || right > limit || n + left + right <= 0 || n == 0) return badCall(call, fmt::format("pads ({}, {}) are too large for size {}", left, right, n));
+        if (left > limit || right > limit || n + left + right <= 0 || n == 0 || (border == Border::Circular && n + std::min<int64_t>(left, 0) + std::min<int64_t>(right, 0) <= 0)) return badCall(call, fmt::format("pads ({}, {}) are too large for size {}", left, right, n));
         if (left == 0 && right == 0) continue;
         FW_TRY(index, Tensor::empty(DType::I64, {n + left + right}));
         for (int64_t j = 0; j < index.numel(); ++j) {
             int64_t at = j - left;
             if (border == Border::Replicate) at = std::clamp<int64_t>(at, 0, n - 1);
-            else if (border == Border::Circular) at = ((at % n) + n) % n;
+            else if (border == Border::Circular) {
+                // What negative pads cut is cut first; the rest goes round.
+                int64_t cut = std::max<int64_t>(-left, 0), rest = n - cut - std::max<int64_t>(-right, 0);
+                at = cut + (((j - std::max<int64_t>(left, 0)) % rest) + rest) % rest;
+            }
             else at = at < 0 ? -at : at >= n ? 2 * (n - 1) - at : at;
             index.data<int64_t>()[j] = at;
         }

@@ -82,36 +82,33 @@ template <class T> void maxPlanes(const Window& w, const T* x, T* out, int64_t* 
     });
 }
 
-/// f32 without indices: the rows of a window are merged in vectors, then each output takes the maximum of a few neighbours.
+/// f32 without indices, all in vectors: the rows of a window are merged, then the merged row with itself shifted by one window column
+/// after another; every stride-th element of the outcome is a result.
 void maxRows(const Window& w, const float* x, float* out) {
     ChunkFn maximum = chunkKernels().elementwise[int(ChunkOp::Maximum)][int(Compute::F32)];
     const double none[4] = {};
     int64_t inPlane = w.in[1] * w.in[2], outPlane = w.out[1] * w.out[2], width = w.in[2];
+    int64_t starts = (w.out[2] - 1) * w.stride[2] + 1, padded = std::max(starts + (w.kernel[2] - 1) * w.dilation[2], w.pad[2] + width);
     parallelFor(w.planes, outPlane * w.kernel[1], [&](int64_t begin, int64_t end) {
-        std::vector<float> merged(static_cast<size_t>(width));
+        std::vector<float> line(static_cast<size_t>(padded), -std::numeric_limits<float>::infinity()), reach(static_cast<size_t>(starts));
+        float* inside = line.data() + w.pad[2];
         for (int64_t p = begin; p < end; ++p)
             for (int64_t b = 0; b < w.out[1]; ++b) {
                 Range rows = clipped(w, 1, b);
-                const float* row = x + p * inPlane + rows.begin * width;
-                if (rows.begin + w.dilation[1] < rows.end) {
-                    const void* two[2] = {row, row + w.dilation[1] * width};
-                    maximum(merged.data(), two, width, none);
-                    for (int64_t j = rows.begin + 2 * w.dilation[1]; j < rows.end; j += w.dilation[1]) {
-                        const void* next[2] = {merged.data(), x + p * inPlane + j * width};
-                        maximum(merged.data(), next, width, none);
-                    }
-                    row = merged.data();
+                const float* first = x + p * inPlane + rows.begin * width;
+                if (rows.begin + w.dilation[1] >= rows.end) std::copy_n(first, width, inside);
+                for (int64_t j = rows.begin + w.dilation[1]; j < rows.end; j += w.dilation[1]) {
+                    const void* two[2] = {j == rows.begin + w.dilation[1] ? first : inside, x + p * inPlane + j * width};
+                    maximum(inside, two, width, none);
+                }
+                const float* best = line.data();
+                for (int64_t k = 1; k < w.kernel[2]; ++k) {
+                    const void* two[2] = {best, line.data() + k * w.dilation[2]};
+                    maximum(reach.data(), two, starts, none);
+                    best = reach.data();
                 }
                 float* to = out + p * outPlane + b * w.out[2];
-                for (int64_t c = 0; c < w.out[2]; ++c) {
-                    Range r = clipped(w, 2, c);
-                    float best = row[r.begin];
-                    for (int64_t k = r.begin + w.dilation[2]; k < r.end; k += w.dilation[2]) {
-                        float v = row[k];
-                        best = v > best || v != v ? v : best;
-                    }
-                    to[c] = best;
-                }
+                for (int64_t c = 0; c < w.out[2]; ++c) to[c] = best[c * w.stride[2]];
             }
     });
 }

@@ -313,6 +313,16 @@ template <class T> void rowMoments(const Tensor& x, const ReducePlan& plan, doub
                 shift += s;
                 square += q;
             });
+            if (std::is_same_v<T, float> && std::isinf(square) && std::isfinite(mean)) {  // squares beyond f32
+                shift = square = 0;
+                reader.each(offset, 0, plan.count, [&](const T* v, int64_t n) {
+                    for (int64_t i = 0; i < n; ++i) {
+                        double d = double(v[i]) - mean;
+                        shift += d;
+                        square += d * d;
+                    }
+                });
+            }
             means[r] = mean + shift / double(plan.count);
             squares[r] = std::max(square - shift * shift / double(plan.count), square != square ? square : 0.0);
         }

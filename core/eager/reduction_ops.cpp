@@ -336,7 +336,7 @@ constexpr KernelRow rows[] = {
     FW_ROW("aten.all.default", logical(c, Accumulate::Min, kNoArg, kNoArg)),
     FW_ROW("aten.all.dim", logical(c, Accumulate::Min, 1, 2)),
     FW_ROW("aten.all.dims", logical(c, Accumulate::Min, 1, 2)),
-    FW_ROW("aten.count_nonzero.default", countNonzero(c, kNoArg)),
+    FW_ROW("aten.count_nonzero.default", countNonzero(c, 1)),
     FW_ROW("aten.count_nonzero.dim_IntList", countNonzero(c, 1)),
     FW_ROW("aten.linalg_vector_norm.default", vectorNorm(c)),
     FW_ROW("aten.trace.default", trace(c)),

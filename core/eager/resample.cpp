@@ -25,10 +25,10 @@ struct Taps {
 double cubicNear(double x, double a) { return ((a + 2) * x - (a + 3)) * x * x + 1; }
 double cubicFar(double x, double a) { return ((a * x - 5 * a) * x + 8 * a) * x - 4 * a; }
 
-Taps tapsOf(Filter filter, int64_t in, int64_t out, bool alignCorners, std::optional<double> factor) {
+/// Real is the type PyTorch computes positions in: the image's, f32 for halves.
+template <class Real> Taps tapsOf(Filter filter, int64_t in, int64_t out, bool alignCorners, std::optional<double> factor) {
     Taps t;
-    // PyTorch computes scales in f32 for f32 images.
-    float scale = alignCorners ? (out > 1 ? float(in - 1) / float(out - 1) : 0.0f) : factor && *factor > 0 ? float(1.0 / *factor) : float(in) / float(out);
+    Real scale = alignCorners ? (out > 1 ? Real(in - 1) / Real(out - 1) : Real(0)) : factor && *factor > 0 ? Real(1.0 / *factor) : Real(in) / Real(out);
     auto clampIndex = [&](int64_t i) { return std::clamp<int64_t>(i, 0, in - 1); };
     if (filter == Filter::LinearAntialias || filter == Filter::CubicAntialias) {
         double half = filter == Filter::LinearAntialias ? 1 : 2, support = scale >= 1 ? half * scale : half, inverse = scale >= 1 ? 1 / double(scale) : 1;
@@ -53,20 +53,20 @@ Taps tapsOf(Filter filter, int64_t in, int64_t out, bool alignCorners, std::opti
     t.width = filter == Filter::Linear ? 2 : filter == Filter::Cubic ? 4 : 1;
     for (int64_t o = 0; o < out; ++o) {
         if (filter == Filter::Nearest || filter == Filter::NearestExact) {
-            float at = filter == Filter::Nearest ? std::floor(float(o) * scale) : std::floor((float(o) + 0.5f) * scale);
+            float at = filter == Filter::Nearest ? std::floor(float(o) * float(scale)) : std::floor((float(o) + 0.5f) * float(scale));
             t.index.push_back(std::min<int64_t>(int64_t(at), in - 1));
             t.weight.push_back(1);
             continue;
         }
-        float source = alignCorners ? scale * float(o) : scale * (float(o) + 0.5f) - 0.5f;
+        Real source = alignCorners ? scale * Real(o) : scale * (Real(o) + Real(0.5)) - Real(0.5);
         if (filter == Filter::Linear) {
-            source = std::max(source, 0.0f);
+            source = std::max(source, Real(0));
             int64_t low = std::min<int64_t>(int64_t(source), in - 1);
-            float part = std::min(std::max(source - float(low), 0.0f), 1.0f);
+            Real part = std::min(std::max(source - Real(low), Real(0)), Real(1));
             t.index.insert(t.index.end(), {low, low + (low < in - 1 ? 1 : 0)});
-            t.weight.insert(t.weight.end(), {double(1 - part), double(part)});
+            t.weight.insert(t.weight.end(), {double(Real(1) - part), double(part)});
         } else {
-            float floor = std::floor(source);
+            Real floor = std::floor(source);
             double part = double(source - floor), a = -0.75;
             int64_t base = int64_t(floor);
             for (int64_t k = -1; k <= 2; ++k) t.index.push_back(clampIndex(base + k));
@@ -108,7 +108,7 @@ Result<Tensor> resample(const OpCall& call, const Tensor& given, Filter filter, 
     FW_TRY(x, contiguousAs(call, given, nearest ? type : wide));
     for (int d = spatial - 1; d >= 0; --d) {
         int64_t dim = first + d, out = sizes[size_t(d)];
-        Taps taps = tapsOf(filter, x.size(int(dim)), out, alignCorners, factors[size_t(d)]);
+        Taps taps = (wide == DType::F64 && !nearest ? tapsOf<double> : tapsOf<float>)(filter, x.size(int(dim)), out, alignCorners, factors[size_t(d)]);
         if (nearest) {
             FW_TRY(index, Tensor::empty(DType::I64, {out}));
             std::copy(taps.index.begin(), taps.index.end(), index.data<int64_t>());
@@ -126,7 +126,12 @@ Result<Tensor> resample(const OpCall& call, const Tensor& given, Filter filter, 
     bool last = !given.isContiguous() && isChannelsLast(given);
     if (!last && x.dtype() == type) return x;
     FW_TRY(out, last ? Tensor::emptyStrided(type, x.sizes(), channelsLastStrides(x.sizes())) : Tensor::empty(type, x.sizes()));
-    if (type == DType::U8 && !nearest) FW_TRY_VOID(elementwiseInto(call, {ChunkOp::Round, wide, type}, {x}, out));
+    if (type == DType::U8 && !nearest) {
+        const double p[4] = {0, 255, 0, 0};
+        FW_TRY(half, elementwise(call, {ChunkOp::Add, wide, wide}, {x, Number::of(0.5)}));
+        FW_TRY(whole, elementwise(call, {ChunkOp::Floor, wide, wide}, {half}));
+        FW_TRY_VOID(elementwiseInto(call, {ChunkOp::Clamp, wide, type, p}, {whole}, out));
+    }
     else FW_TRY_VOID(copyInto(call, out, x));
     return out;
 }

@@ -25,7 +25,7 @@ template <class T, class F> inline double blockSum(int64_t n, F f) {
         for (; i + W <= end; i += W) a += f(i, W);
         if (i < end) b += f(i, end - i);
         V s = (a + b) + (c + d);
-        for (int k = 0; k < W; ++k) total += double(s[k]);
+        total += totalOf(s);
     }
     return total;
 }
@@ -39,14 +39,7 @@ template <class T> inline void storeUpTo(T* p, typename VecOf<T>::V v, int64_t n
     else storePart(p, v, n);
 }
 /// Lanes from n on become 0.
-template <class V> inline V firstLanes(V v, int64_t n) {
-    if (n == kLanes<V>) return v;
-    typename Lane<V>::I index;
-    for (int k = 0; k < kLanes<V>; ++k) index[k] = k;
-    typename Lane<V>::Int limit = typename Lane<V>::Int(n);
-    V zero = {};
-    return index < limit ? v : zero;
-}
+template <class V> inline V masked(V v, int64_t n) { return n == kLanes<V> ? v : firstLanes(v, n); }
 
 template <class T> double rowSum(const T* x, int64_t n) {
     return blockSum<T>(n, [&](int64_t i, int64_t m) { return loadUpTo(x + i, m); });
@@ -64,8 +57,8 @@ template <class T> void rowDeviations(const T* x, int64_t n, double center, doub
     using V = typename VecOf<T>::V;
     V c = splat<V>(center);
     double exact = double(T(center));
-    *sum = blockSum<T>(n, [&](int64_t i, int64_t m) { return firstLanes<V>(loadUpTo(x + i, m) - c, m); }) + double(n) * (exact - center);
-    *sumSquares = blockSum<T>(n, [&](int64_t i, int64_t m) { V d = firstLanes<V>(loadUpTo(x + i, m) - c, m); return d * d; });
+    *sum = blockSum<T>(n, [&](int64_t i, int64_t m) { return masked<V>(loadUpTo(x + i, m) - c, m); }) + double(n) * (exact - center);
+    *sumSquares = blockSum<T>(n, [&](int64_t i, int64_t m) { V d = masked<V>(loadUpTo(x + i, m) - c, m); return d * d; });
 }
 
 template <class T, bool Max> T rowExtreme(const T* x, int64_t n) {
@@ -82,15 +75,16 @@ template <class T, bool Max> T rowExtreme(const T* x, int64_t n) {
         bad = a != a ? a : bad;
         bad = b != b ? b : bad;
     }
-    best = better(best2, best);
-    T r = best[0];
-    for (int k = 1; k < W; ++k) r = (Max ? best[k] > r : best[k] < r) ? best[k] : r;
-    for (int k = 0; k < W; ++k) if (bad[k] != bad[k]) return bad[k];
-    for (; i < n; ++i) {
-        if (x[i] != x[i]) return x[i];
-        r = (Max ? x[i] > r : x[i] < r) ? x[i] : r;
+    for (; i < n; i += W) {
+        V a = i + W <= n ? load<V>(x + i) : loadPartOr(x + i, n - i, best2);
+        best = better(a, best);
+        bad = a != a ? a : bad;
     }
-    return x[0] != x[0] ? x[0] : r;
+    best = better(best2, best);
+    if (anyNan(bad) || x[0] != x[0]) {
+        for (i = 0; i < n; ++i) if (x[i] != x[i]) return x[i];
+    }
+    return Max ? largestOf(best) : smallestOf(best);
 }
 
 template <class T> double rowExpShifted(T* out, const T* in, int64_t n, T shift) {
@@ -99,13 +93,13 @@ template <class T> double rowExpShifted(T* out, const T* in, int64_t n, T shift)
     return blockSum<T>(n, [&](int64_t i, int64_t m) {
         V e = expFast(loadUpTo(in + i, m) - s);
         storeUpTo(out + i, e, m);
-        return firstLanes<V>(e, m);
+        return masked<V>(e, m);
     });
 }
 template <class T> double rowSumExp(const T* in, int64_t n, T shift) {
     using V = typename VecOf<T>::V;
     V s = splat<V>(double(shift));
-    return blockSum<T>(n, [&](int64_t i, int64_t m) { return firstLanes<V>(expFast(loadUpTo(in + i, m) - s), m); });
+    return blockSum<T>(n, [&](int64_t i, int64_t m) { return masked<V>(expFast(loadUpTo(in + i, m) - s), m); });
 }
 
 /// out[i] = f(i, lanes) over the row.

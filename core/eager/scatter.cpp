@@ -160,7 +160,7 @@ Result<Tensor> scatter(OpCall& call, bool inPlace, Combine how, bool includeSelf
         if ((d != dim && x->dim() && given->size(d) > x->size(d)) || (sourceOperand.tensor && sourceOperand.tensor->dim() && given->size(d) > sourceOperand.tensor->size(d)))
             return badCall(call, "the index is larger than the tensor or the source");
     FW_TRY(t, targetOf(call, *x, inPlace, how != Combine::Replace));
-    FW_TRY(index, wrappedIndices(call, *given, x->dim() ? x->size(int(dim)) : 1));
+    FW_TRY(index, wrappedIndices(call, *given, x->dim() ? x->size(int(dim)) : 1, false));
     Tensor source;
     if (sourceOperand.tensor && sourceOperand.tensor->dim() == index.dim()) {
         source = *sourceOperand.tensor;
@@ -232,7 +232,7 @@ Result<Tensor> alongDim(OpCall& call, Along kind, bool inPlace) {
         includeSelf = boolOr(call, 5, true);
     }
     FW_TRY(t, targetOf(call, *x, inPlace, how != Combine::Replace));
-    FW_TRY(index, wrappedIndices(call, *given, x->dim() ? x->size(int(dim)) : 1));
+    FW_TRY(index, wrappedIndices(call, *given, x->dim() ? x->size(int(dim)) : 1, kind == Along::Fill));
     const int64_t* w = index.data<int64_t>();
     Tensor work = t.work.dim() ? t.work : unsqueezed(t.work, 0);
     if (kind == Along::Fill) {

@@ -205,10 +205,51 @@ FW_MATH2(fmodOf, fmod, )
 FW_MATH2(nextafterOf, nextafter, )
 #undef FW_MATH2
 
-template <class V> inline typename Lane<V>::T sumLanes(V v) {
-    typename Lane<V>::T s = 0;
-    for (int i = 0; i < kLanes<V>; ++i) s += v[i];
+// Across the lanes: the sum in double, extremes, whether any lane is NaN; the first n lanes with zeros, or another vector, behind them.
+#if defined(FW_ISA_AVX512)
+inline double totalOf(VF v) {
+    return _mm512_reduce_add_pd(_mm512_add_pd(_mm512_cvtps_pd(_mm512_castps512_ps256(v)), _mm512_cvtps_pd(_mm512_extractf32x8_ps(v, 1))));
+}
+inline double totalOf(VD v) { return _mm512_reduce_add_pd(v); }
+inline float largestOf(VF v) { return _mm512_reduce_max_ps(v); }
+inline double largestOf(VD v) { return _mm512_reduce_max_pd(v); }
+inline float smallestOf(VF v) { return _mm512_reduce_min_ps(v); }
+inline double smallestOf(VD v) { return _mm512_reduce_min_pd(v); }
+inline bool anyNan(VF v) { return _mm512_cmp_ps_mask(v, v, _CMP_UNORD_Q) != 0; }
+inline bool anyNan(VD v) { return _mm512_cmp_pd_mask(v, v, _CMP_UNORD_Q) != 0; }
+inline VF firstLanes(VF v, int64_t n) { return _mm512_maskz_mov_ps(__mmask16((1u << n) - 1), v); }
+inline VD firstLanes(VD v, int64_t n) { return _mm512_maskz_mov_pd(__mmask8((1u << n) - 1), v); }
+inline VF loadPartOr(const float* p, int64_t n, VF rest) { return _mm512_mask_loadu_ps(rest, __mmask16((1u << n) - 1), p); }
+inline VD loadPartOr(const double* p, int64_t n, VD rest) { return _mm512_mask_loadu_pd(rest, __mmask8((1u << n) - 1), p); }
+#else
+template <class V> inline double totalOf(V v) {
+    double s = 0;
+    for (int i = 0; i < kLanes<V>; ++i) s += double(v[i]);
     return s;
 }
+template <class V> inline typename Lane<V>::T largestOf(V v) {
+    typename Lane<V>::T r = v[0];
+    for (int i = 1; i < kLanes<V>; ++i) r = v[i] > r ? v[i] : r;
+    return r;
+}
+template <class V> inline typename Lane<V>::T smallestOf(V v) {
+    typename Lane<V>::T r = v[0];
+    for (int i = 1; i < kLanes<V>; ++i) r = v[i] < r ? v[i] : r;
+    return r;
+}
+template <class V> inline bool anyNan(V v) {
+    bool any = false;
+    for (int i = 0; i < kLanes<V>; ++i) any = any || v[i] != v[i];
+    return any;
+}
+template <class V> inline V firstLanes(V v, int64_t n) {
+    for (int64_t i = n; i < kLanes<V>; ++i) v[i] = 0;
+    return v;
+}
+template <class T> inline typename VecOf<T>::V loadPartOr(const T* p, int64_t n, typename VecOf<T>::V rest) {
+    for (int64_t i = 0; i < n; ++i) rest[i] = p[i];
+    return rest;
+}
+#endif
 
 }  // namespace fw::eager::FW_ISA

@@ -267,12 +267,13 @@ Result<Tensor> histc(OpCall& call) {
     }
     if (!(low < high) || !std::isfinite(low) || !std::isfinite(high)) return badCall(call, "max must be larger than min, and both finite");
     FW_TRY(counts, Tensor::zeros(DType::F64, {bins}));
-    // Positions are computed in the type of the input, as PyTorch does.
-    bool single = x->dtype() != DType::F64;
+    // Positions are computed in the type of the input, as PyTorch does; halves round every step.
+    DType type = x->dtype();
+    auto r = [type](double v) { return roundedTo(type, v); };
     for (int64_t i = 0; i < x->numel(); ++i) {
         double v = x->at(i);
         if (!(v >= low && v <= high)) continue;
-        int64_t at = single ? int64_t(float(v - low) * float(bins) / float(high - low)) : int64_t((v - low) * double(bins) / (high - low));
+        int64_t at = int64_t(r(r(r(v - low) * r(double(bins))) / r(high - low)));
         counts.data<double>()[std::min(at, bins - 1)] += 1;
     }
     return castTo(call, counts, x->dtype());

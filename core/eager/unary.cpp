@@ -67,6 +67,13 @@ Result<void> negate(OpCall& call, bool inPlace) {
     return unary(call, ChunkOp::Neg, OnInts::Kernel, inPlace);
 }
 
+/// A power: bools become int64.
+Result<void> square(OpCall& call, bool inPlace) {
+    FW_TRY(x, tensorAt(call, 0));
+    if (!isBool(x->dtype())) return unary(call, ChunkOp::Square, OnInts::Kernel, inPlace);
+    return finish(call, elementwise(call, {ChunkOp::Square, DType::I64, DType::I64}, {*x}));
+}
+
 Result<void> roundDecimals(OpCall& call) {
     FW_TRY(decimals, intAt(call, 1));
     if (decimals == 0) return unary(call, ChunkOp::Round, OnInts::Copy, false);
@@ -125,6 +132,9 @@ constexpr KernelRow rows[] = {
     FW_UNARY("cosh", Cosh, ToFloat),
     FW_UNARY("tanh", Tanh, ToFloat),
     FW_UNARY("asinh", Asinh, ToFloat),
+    FW_UNARY("arcsinh", Asinh, ToFloat),
+    FW_UNARY("arccosh", Acosh, ToFloat),
+    FW_UNARY("arctanh", Atanh, ToFloat),
     FW_UNARY("acosh", Acosh, ToFloat),
     FW_UNARY("atanh", Atanh, ToFloat),
     FW_UNARY("erf", Erf, ToFloat),
@@ -144,9 +154,10 @@ constexpr KernelRow rows[] = {
     FW_UNARY("frac", Frac, ToFloat),
     FW_UNARY("sign", Sign, Kernel),
     FW_UNARY("sgn", Sign, Kernel),
-    FW_UNARY("square", Square, Kernel),
     FW_UNARY("sinc", Sinc, ToFloat),
     FW_UNARY("special_sinc", Sinc, ToFloat),
+    {"aten.square.default", [](OpCall& c) { return square(c, false); }},
+    {"aten.square_.default", [](OpCall& c) { return square(c, true); }},
     {"aten.neg.default", [](OpCall& c) { return negate(c, false); }},
     {"aten.neg_.default", [](OpCall& c) { return negate(c, true); }},
     {"aten.negative.default", [](OpCall& c) { return negate(c, false); }},

@@ -1,6 +1,6 @@
 // Times eager execution of one file, per run and per op, without the rest of the pipeline: eager_bench FILE [--threads N] [--ops] [--seconds S].
 // Prints one JSON line {"eager_ms", "cpu_ms", "threads", "runs"}; with --ops a table of op times goes to stderr.
-// eager_bench --check FOLDER compares captures with their stored values instead.
+// eager_bench --check FOLDER compares captures with their stored values instead, --cases FILE.jsonl single-op cases.
 #include <time.h>
 
 #include <chrono>
@@ -13,6 +13,7 @@
 
 #include "core/exec/capture_check.h"
 #include "core/import/import.h"
+#include "core/import/op_cases.h"
 #include "core/import/safetensors.h"
 #include "core/import/synth.h"
 
@@ -71,6 +72,33 @@ int check(const std::string& path, int threads) {
     return 0;
 }
 
+std::string runCase(const OpCase& c) {
+    if (!c.error.empty()) return c.error;
+    RunState state;
+    std::vector<RtValue> inputs(c.inputs.begin(), c.inputs.end());
+    auto result = interpret(*c.graph, eagerKernel, state, inputs, {});
+    if (c.expectsError) return result.ok() ? "the right result is an error, but the run succeeded" : "";
+    if (!result.ok()) return result.error().line();
+    for (size_t i = 0; i < c.outputs.size(); ++i) {
+        const Tensor* t = i < result->outputs.size() ? result->outputs[i].get<Tensor>() : nullptr;
+        if (!t) return fmt::format("output {} is missing", i);
+        if (Mismatch m = compareClose(*t, c.outputs[i]); !m.equal) return fmt::format("output {}: {}", i, m.text);
+    }
+    return {};
+}
+int checkCases(const std::string& path) {
+    auto cases = readOpCases(path);
+    if (!cases.ok()) return fail(cases.error());
+    int passed = 0, failed = 0;
+    for (const OpCase& c : *cases) {
+        std::string why = runCase(c);
+        ++(why.empty() ? passed : failed);
+        if (!why.empty()) std::cout << c.name << ": " << why << "\n";
+    }
+    std::cout << passed << " passed, " << failed << " failed\n";
+    return 0;
+}
+
 int time(const std::string& path, int threads, double seconds, bool perOp) {
     auto file = importFile(path);
     if (!file.ok()) return fail(file.error());
@@ -114,7 +142,7 @@ int time(const std::string& path, int threads, double seconds, bool perOp) {
 }  // namespace
 
 int main(int argc, char** argv) {
-    std::string path, checked;
+    std::string path, checked, cases;
     int threads = 1;
     double seconds = 1.5;
     bool perOp = false;
@@ -124,12 +152,14 @@ int main(int argc, char** argv) {
         if (a == "--threads" && more) threads = std::atoi(argv[++i]);
         else if (a == "--seconds" && more) seconds = std::atof(argv[++i]);
         else if (a == "--check" && more) checked = argv[++i];
+        else if (a == "--cases" && more) cases = argv[++i];
         else if (a == "--ops") perOp = true;
         else path = a;
     }
     if (!checked.empty()) return check(checked, threads);
+    if (!cases.empty()) return checkCases(cases);
     if (path.empty()) {
-        std::cerr << "usage: eager_bench FILE [--threads N] [--ops] [--seconds S] | --check FOLDER [--threads N]\n";
+        std::cerr << "usage: eager_bench FILE [--threads N] [--ops] [--seconds S] | --check FOLDER [--threads N] | --cases FILE.jsonl\n";
         return 2;
     }
     return time(path, threads, seconds, perOp);
