@@ -27,7 +27,9 @@ std::vector<Word> wordsOf(std::string_view line) {
             continue;
         }
         uint32_t end = i + 1;
-        if (std::isalnum(c) || c == '_' || c >= 0x80)
+        if (std::isdigit(c))  // a number with its point and exponent is one word
+            while (end < line.size() && (std::isalnum(static_cast<unsigned char>(line[end])) || line[end] == '.')) ++end;
+        else if (std::isalnum(c) || c == '_' || c >= 0x80)
             while (end < line.size() && (std::isalnum(static_cast<unsigned char>(line[end])) || line[end] == '_' || static_cast<unsigned char>(line[end]) >= 0x80)) ++end;
         words.push_back({i, end - i});
         i = end;

@@ -379,7 +379,8 @@ void CodePane::mousePressEvent(QMouseEvent* event) {
     if (event->button() == Qt::ForwardButton && selection_) return selection_->forward();
     if (event->button() != Qt::LeftButton || at.y() < headerHeight()) return;
     if (at.x() >= viewport()->width() - stripWidth()) {  // the overview strip jumps
-        showRow(int(double(at.y() - headerHeight()) / std::max(1, viewport()->height() - headerHeight()) * rowCount()), true);
+        const double scale = std::min(double(viewport()->height() - headerHeight()) / std::max(1, rowCount()), double(rowHeight_));
+        showRow(int((at.y() - headerHeight()) / std::max(scale, 1e-6)), true);
         return;
     }
     const int row = rowAt(at.y());

@@ -115,6 +115,7 @@ void CodePane::paintRow(QPainter& p, const Column& c, int row, int y) const {
         p.fillRect(whole, t.sunken);
         p.fillRect(whole.left(), y, whole.width(), 1, t.line);
         p.fillRect(whole.left(), y + rowHeight_ - 1, whole.width(), 1, t.line);
+        if (sideBySide() && !c.left) return;  // said once
         p.setPen(t.muted);
         LabelFont::graph(12, 400).draw(p, textLeft, y, rowHeight_, std::to_string(r->folded) + " lines, same. Click to show them.", c.area.width() - c.gutter);
         return;
@@ -215,7 +216,7 @@ void CodePane::paintStrip(QPainter& p) const {
     const Theme& t = theme();
     const int width = stripWidth(), left = viewport()->width() - width, top = headerHeight(), height = viewport()->height() - top;
     p.fillRect(left, top, width, height, t.sunken);
-    const double scale = double(height) / std::max(1, rowCount());
+    const double scale = std::min(double(height) / std::max(1, rowCount()), double(rowHeight_));
     auto tick = [&](int row, const QColor& colour, int inset) { p.fillRect(left + inset, top + int(row * scale), width - 2 * inset, std::max(2, int(scale)), colour); };
     for (size_t r = 0; r < rows_.size(); ++r)
         if (rows_[r].change != Change::Same) tick(int(r), diffLook(t, rows_[r].change).colour, 3);

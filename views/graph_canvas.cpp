@@ -80,6 +80,7 @@ void GraphCanvas::setTrace(std::shared_ptr<const Trace> trace) {
 
 void GraphCanvas::showStep(int index) {
     if (!trace_ || index < 0 || index >= int(trace_->steps.size())) return;
+    if (index != wantedStep_) tidy_ = false;
     wantedStep_ = index;
     failure_.clear();
     request();
@@ -161,6 +162,7 @@ void GraphCanvas::request() {
     r.linesFor = linesFor_;
     r.options.weightsAsNodes = weights_;
     r.askDot = fewerCrossings_;
+    r.fresh = tidy_;
     lane_.ask(std::move(r));
     Q_EMIT stateChanged();
 }
@@ -473,6 +475,11 @@ void GraphCanvas::goToChange(int direction) {
 void GraphCanvas::askFewerCrossings() {
     fewerCrossings_ = !fewerCrossings_;
     request();
+}
+
+void GraphCanvas::tidy() {
+    tidy_ = true;
+    if (scene_) request();
 }
 
 void GraphCanvas::setWeightsShown(bool on) {

@@ -52,6 +52,8 @@ public:
     /// "Fewer crossings": asks Graphviz for the order of the top frame. Only for at most 300 boxes; says so otherwise.
     void askFewerCrossings();
     bool fewerCrossings() const { return fewerCrossings_; }
+    /// "Tidy this view": lays the shown step out afresh, for fewer crossings at the price that everything moves. Off again with the next step.
+    void tidy();
     void setWeightsShown(bool);
     bool weightsShown() const { return weights_; }
     void setHullsShown(bool);
@@ -139,7 +141,7 @@ private:
     std::set<uint64_t> open_;
     bool openChosen_ = false;       ///< the user has opened or closed something: the default rule no longer decides
     std::set<ValueId> linesFor_;
-    bool fewerCrossings_ = false, weights_ = false, hulls_ = true, focusChanges_ = false, minimap_ = true;
+    bool fewerCrossings_ = false, tidy_ = false, weights_ = false, hulls_ = true, focusChanges_ = false, minimap_ = true;
     bool fitOnArrival_ = true;
     bool untouched_ = true;         ///< the camera is where showFirstView put it: a resize puts it there again
     QString failure_, notice_;

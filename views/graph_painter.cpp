@@ -427,11 +427,11 @@ private:
         const auto& m = scene_.model();
         const int px = std::clamp(int(std::round(11 * z_)), 10, 22);
         const auto& font = LabelFont::graph(px, 600);
-        auto tab = [&](QPointF at, const std::string& text, double room) {
+        auto tab = [&](QPointF at, const std::string& text, double room, KernelHull::Kind kind) {
             const double w = std::min(font.width(text) + 10, room), h = px + 5;
             const QRect r = snapped(QRectF(at.x(), at.y() - h, w, h));
-            p_.fillRect(r, t_.hullEdge);
-            p_.setPen(t_.onAccent);
+            p_.fillRect(r, kind == KernelHull::Kind::Kernel ? t_.hullEdge : t_.frame);
+            p_.setPen(kind == KernelHull::Kind::Kernel ? t_.onAccent : t_.markInk);
             font.draw(p_, r.left() + 5, r.top(), h, text, w - 8);
         };
         for (size_t h = 0; h < m.hulls.size(); ++h) {
@@ -441,14 +441,14 @@ private:
                 const QRectF box = camera_.toWidget(QRectF(shape.rects.front()));
                 const QRectF all = camera_.toWidget(QRectF(shape.bounds));
                 if (all.height() < 24 || box.width() < 30) continue;
-                tab(box.topLeft() - QPointF(1, 0), m.hulls[h].name, std::max(60.0, box.width() + 2));
+                tab(box.topLeft() - QPointF(1, 0), m.hulls[h].name, std::max(60.0, box.width() + 2), m.hulls[h].kind);
                 continue;
             }
             if (nodeHeight_ < kLodFull) continue;
             for (size_t i = 0; i < m.hulls[h].nodes.size(); ++i) {
                 const int n = m.hulls[h].nodes[i];
                 if (!scene_.nodeVisible(n) || !scene_.nodeRect(n).intersects(view_)) continue;
-                tab(camera_.toWidget(scene_.nodeRect(n).topLeft()), m.hulls[h].name + " " + std::to_string(i + 1) + "/" + std::to_string(m.hulls[h].nodes.size()), 160 * z_);
+                tab(camera_.toWidget(scene_.nodeRect(n).topLeft()), m.hulls[h].name + " " + std::to_string(i + 1) + "/" + std::to_string(m.hulls[h].nodes.size()), 160 * z_, m.hulls[h].kind);
             }
         }
     }

@@ -13,7 +13,7 @@ constexpr int kStubReaders = 8;      // a source read this often becomes tags (m
 constexpr int kStubSpan = 24;        // layers; a residual stream stays below it
 constexpr int kDummyBudget = 4;      // dummies per node and edge
 constexpr int kFreshRounds = 6, kSeededRounds = 3;
-constexpr float kAnchorWeight = 6;   // how strongly a survivor holds its old x
+constexpr float kAnchorWeight = 64;  // a survivor holds its old x against the long chains beside it; 6 lets dummies (8 each) push it away
 constexpr float kBandSlack = 1.15f;  // the drawing may be this much wider than its widest packed layer
 
 /// CSR lists of the segments at each item, by counting sort: order of segments is kept.

@@ -67,6 +67,7 @@ Answer makeScene(const LayoutRequest& r, Cache& cache, uint64_t tag, const Cance
     for (size_t i = known; i < r.chain.size(); ++i) {
         const bool last = i + 1 == r.chain.size();
         const auto m = last ? model : cache.model(r.chain[i], r.options);
+        if (last && r.fresh) seed = {};
         LayoutInput input = layoutInputOf(*m, answer->open, r.linesFor);
         LayoutResult result = layeredLayout(input, seed, cancel);
         if (result.cancelled) return nullptr;

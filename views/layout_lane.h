@@ -23,6 +23,7 @@ struct LayoutRequest {
     std::set<ValueId> linesFor;
     ModelOptions options;
     bool askDot = false;             ///< "fewer crossings"
+    bool fresh = false;              ///< "tidy": the shown step is laid out without its predecessors' places
 };
 struct LayoutAnswer {
     uint64_t tag = 0;

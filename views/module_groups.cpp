@@ -38,20 +38,37 @@ public:
 private:
     struct Group { std::string path, className; std::vector<int> nodes; int part = 0, parts = 1; };
 
+    /// Ops of the larger of both sides of a step: one op that another replaced is still one op.
+    struct Count {
+        int before = 0, after = 0;
+        void add(const DrawNode& n) {
+            before += n.change != Change::Added;
+            after += n.change != Change::Removed;
+        }
+        int most() const { return std::max(before, after); }
+        friend bool operator==(const Count&, const Count&) = default;
+    };
+    bool isTooSmall(const Group& g) const {
+        Count c;
+        for (int n : g.nodes) c.add(model_.nodes[size_t(n)]);
+        return c.most() < 2;
+    }
+
     /// Drops boxes around a single op and boxes whose only content is another box.
     void simplifyChains(const ModuleChains& chains) {
-        std::map<std::string, int> leaves;
-        for (const auto& chain : chains)
-            for (const auto& [path, name] : chain)
-                if (!path.empty()) ++leaves[path];
-        int total = 0;  // a module that holds every op says nothing
-        for (const auto& n : model_.nodes) total += n.role == NodeRole::Op;
+        std::map<std::string, Count> leaves;
+        for (size_t n = 0; n < chains.size(); ++n)
+            for (const auto& [path, name] : chains[n])
+                if (!path.empty()) leaves[path].add(model_.nodes[n]);
+        Count total;  // a module that holds every op says nothing
+        for (const auto& n : model_.nodes)
+            if (n.role == NodeRole::Op) total.add(n);
         chains_.resize(chains.size());
         for (size_t n = 0; n < chains.size(); ++n) {
             const auto& chain = chains[n];
             for (size_t i = 0; i < chain.size() && chains_[n].size() < kMaxDepth; ++i) {
                 const auto& path = chain[i].first;
-                if (path.empty() || leaves[path] < 2 || leaves[path] == total) continue;
+                if (path.empty() || leaves[path].most() < 2 || leaves[path] == total) continue;
                 if (i + 1 < chain.size() && leaves[chain[i + 1].first] == leaves[path]) continue;
                 if (!chains_[n].empty() && chains_[n].back()->first == path) continue;
                 chains_[n].push_back(&chain[i]);
@@ -177,7 +194,7 @@ private:
             if (fresh) groups.push_back({chain[level]->first, chain[level]->second, {}});
             groups[at->second].nodes.push_back(n);
         }
-        std::erase_if(groups, [](const Group& g) { return g.nodes.size() < 2; });
+        std::erase_if(groups, [this](const Group& g) { return isTooSmall(g); });
         return groups;
     }
 
@@ -234,7 +251,7 @@ private:
     void buildFrame(int parent, const std::vector<int>& nodes, size_t level, int depth) {
         std::vector<Group> groups = collectGroups(nodes, level);
         if (!groups.empty()) makeAcyclic(nodes, groups);
-        std::erase_if(groups, [](const Group& g) { return g.nodes.size() < 2; });
+        std::erase_if(groups, [this](const Group& g) { return isTooSmall(g); });
         size_t grouped = 0;
         for (const auto& g : groups) grouped += g.nodes.size();
         if (int(groups.size() + nodes.size() - grouped) > kMaxChildren) {
