@@ -134,7 +134,9 @@ TEST(LayeredLayout, EdgesGoDown) {
         const LayoutInput in = randomGraph(120, seed);
         const LayoutResult r = layeredLayout(in);
         for (const auto& e : in.edges)
-            if (!r.fanouts.count(e.value)) EXPECT_LT(r.nodes[size_t(e.from)].y + 48, r.nodes[size_t(e.to)].y) << e.from << " -> " << e.to << " seed " << seed;
+            if (!r.fanouts.count(e.value)) {
+                EXPECT_LT(r.nodes[size_t(e.from)].y + 48, r.nodes[size_t(e.to)].y) << e.from << " -> " << e.to << " seed " << seed;
+            }
     }
 }
 
