@@ -66,8 +66,20 @@ Result<LoopProgram> run(const LoopProgram& input, PassContext& context) {
     }
     if (!program.graph) return program;
     const GraphIndex graph(*program.graph);
+    std::set<std::string> taken;
     int number = 0;
+    // A library call is named after what it calls and the graph node it computes.
     for (Item& item : program.items) {
+        if (auto* call = std::get_if<std::shared_ptr<const LibraryCall>>(&item)) {
+            const Node* n = graph.node((*call)->origin);
+            if (!n) continue;
+            auto renamed = std::make_shared<LibraryCall>(**call);
+            const std::string base = std::string(renamed->kind == LibraryKind::Matmul ? "matmul" : "conv") + "_" + n->name;
+            renamed->name = base;
+            for (int k = 1; !taken.insert(renamed->name).second; ++k) renamed->name = base + "_" + std::to_string(k);
+            item = std::move(renamed);
+            continue;
+        }
         auto* k = std::get_if<KernelPtr>(&item);
         if (!k) continue;
         Kernel renamed = **k;
