@@ -117,8 +117,13 @@ enum class LoopMap : uint8_t {
     Parallel,   ///< outermost loop(s): iterations are independent, shared among threads; consecutive Parallel loops collapse
     Vector,     ///< `width` consecutive iterations are lanes; masked tail; accumulators declared outside combine across lanes at its end
     Unroll,     ///< fully unrolled, constant extent
-    Grid,       ///< GPU: one iteration per block (dimension `axis`)
-    Thread,     ///< GPU: iterations strided over `width` threads of the block (dimension `axis`); accumulators declared outside combine across the block at its end
+    /// GPU: spread over blocks. The Grid loops of a kernel are a chain from its top (only straight-line code between them) and collapse into one range of
+    /// iterations; the innermost one says how many a block takes: width 1 = one (its threads share what is inside), more = one per thread, the tail guarded.
+    Grid,
+    /// GPU: iterations strided over the `width` threads of the block, the same width everywhere in the kernel; directly nested Thread loops collapse. Code around
+    /// them is run by all threads alike, its stores by the first; an accumulator declared there that they update combines over the block after the outermost loop
+    /// that updates it.
+    Thread,
 };
 
 struct Stmt;
@@ -126,7 +131,7 @@ struct Loop {
     std::string var;
     Expr extent;               ///< trip count; starts at 0, step 1
     LoopMap map = LoopMap::Serial;
-    int width = 1;             ///< Vector, Thread
+    int width = 1;             ///< Vector, Thread, innermost Grid
     int axis = 0;              ///< Grid, Thread: 0 = x
     bool reduction = false;    ///< carries an accumulator declared outside it
     std::vector<Stmt> body;

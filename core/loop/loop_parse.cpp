@@ -12,6 +12,8 @@ namespace {
 using namespace looptext;
 
 constexpr int maxLoopDepth = 128;
+/// Tables are sized by the highest id, so a file may not name any: the largest kernels of real models stay under a thousand.
+constexpr int maxKernelId = 1 << 20;
 
 class Parser {
 public:
@@ -226,11 +228,13 @@ private:
     Result<int> valueId(Cursor& c) {
         FW_TRY_VOID(c.expect("%"));
         FW_TRY(v, c.id());
+        if (v > maxKernelId) return c.fail("value ids end at 2^20");
         return v;
     }
     Result<int> accId(Cursor& c) {
         FW_TRY_VOID(c.expect("a"));
         FW_TRY(v, c.id());
+        if (v > maxKernelId) return c.fail("accumulator ids end at 2^20");
         return v;
     }
     /// "if %3", or -1.

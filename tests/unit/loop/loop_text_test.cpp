@@ -173,6 +173,8 @@ TEST(LoopText, WrongTextIsRefusedWithItsPlace) {
         {"exp(%7)", "exp(%7, %8)", "exp takes 1 operands"},
         {"%0: f32 =", "%0: q32 =", "unknown dtype"},
         {"%0: f32 =", "%99999999999999999999: f32 =", "integer of 64 bits"},
+        {"%0: f32 =", "%2000000000: f32 =", "value ids end"},
+        {"acc a0: f32 max", "acc a2000000000: f32 max", "accumulator ids end"},
         {"  outputs {", "  outptus {", "expected symbols"},
         {"acc a0: f32 max", "acc a0: f32 maxx", "unknown reduction maxx"},
         {"index 1000*i0 + r2", "index r2 + ", "expression"},
@@ -202,6 +204,43 @@ TEST(LoopText, WrongTextIsRefusedWithItsPlace) {
 std::string wrap(const std::string& kernelBody) {
     return "program \"p\" {\n symbols {\n s0 in [2, inf]\n }\n buffers {\n input x: f32[8, 16] index 0\n input h: f16[8] index 1\n input z: f32[s0] index 2\n scratch t: f32[16]\n output y: f32[8, 16]\n output n: i64[8]\n }\n kernel k {\n" + kernelBody +
            " }\n outputs {\n }\n}\n";
+}
+
+// Any damage to a text is refused or gives a program that verifies or not, and runs or not, without a crash.
+TEST(LoopText, DamagedTextNeverCrashes) {
+    uint64_t seed = 1;
+    auto next = [&](size_t n) { return size_t((seed = seed * 6364136223846793005ull + 1442695040888963407ull) >> 33) % n; };
+    std::vector<std::string> lines;
+    std::stringstream stream(everything);
+    for (std::string l; std::getline(stream, l);) lines.push_back(l);
+    int parsed = 0;
+    for (int round = 0; round < 3000; ++round) {
+        std::vector<std::string> damaged = lines;
+        for (size_t k = 0, n = 1 + next(3); k < n; ++k) {
+            size_t i = next(damaged.size());
+            switch (next(4)) {
+            case 0: damaged[i] = damaged[next(damaged.size())]; break;
+            case 1: damaged.erase(damaged.begin() + ptrdiff_t(i)); break;
+            case 2:
+                if (!damaged[i].empty()) damaged[i].erase(next(damaged[i].size()), 1 + next(3));
+                break;
+            default:
+                if (!damaged[i].empty()) damaged[i][next(damaged[i].size())] = "0919%[](){}ar,:-*@"[next(18)];
+            }
+        }
+        std::string text;
+        for (const auto& l : damaged) text += l + "\n";
+        auto p = parseProgram(text, "damaged");
+        if (!p.ok()) continue;
+        ++parsed;
+        std::string printed = printProgram(*p);
+        auto again = parseProgram(printed, "again");
+        ASSERT_TRUE(again.ok()) << again.error().line() << "\n" << printed;
+        EXPECT_EQ(printProgram(*again), printed);
+        auto verified = verifyProgram(*p);
+        (void)verified;
+    }
+    EXPECT_GT(parsed, 300);
 }
 
 TEST(LoopVerify, GoodKernelsPass) {
