@@ -79,6 +79,8 @@ Result<std::vector<ValueId>> GraphBuilder::add(std::string_view target, std::vec
     auto node = std::make_shared<Node>();
     node->target = std::string(target);
     const OpSchema* op = findOp(target);
+    // As torch's dispatcher does, trailing arguments that say what the default says are left out.
+    while (op && !args.empty() && args.size() <= op->args.size() && op->args[args.size() - 1].hasDefault && op->args[args.size() - 1].defaultValue == args.back()) args.pop_back();
     for (size_t i = 0; i < args.size(); ++i) {
         NamedArgument named;
         if (op && i < op->args.size()) named.name = op->args[i].name;

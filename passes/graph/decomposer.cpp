@@ -92,10 +92,6 @@ const TensorType& Decomposer::type(ValueId id) const {
 }
 
 Values Decomposer::ops(std::string_view target, std::vector<Argument> args, std::vector<NamedArgument> keywords) {
-    // As the dispatcher does, trailing arguments that say what the default says are left out.
-    if (const OpSchema* schema = findOp(target))
-        while (!args.empty() && args.size() <= schema->args.size() && schema->args[args.size() - 1].hasDefault && schema->args[args.size() - 1].defaultValue == args.back())
-            args.pop_back();
     Decomposition further = decompositionOf(target);
     if (!further) {
         auto made = builder_.add(target, std::move(args), std::move(keywords), origin_, "decompose");

@@ -326,7 +326,7 @@ private:
         for (const Value& v : node->outputs)
             if (v.id) builder_.replaceValue(v.id, value);
         builder_.replaceValue(self, value);
-        context_.explain(Verdict::Done, Reason::functionalized, {node->name, nameOf(self)}, {node->id}, {node->name});
+        context_.explain(Verdict::Done, Reason::functionalized, {node->name, nameOf(self), madeBy(value)}, {node->id}, {node->name});
         return {};
     }
 
@@ -349,8 +349,12 @@ private:
             auto it = aliases_.find(self);
             if (it != aliases_.end()) aliases_[node->outputs[0].id] = it->second;
         }
-        context_.explain(Verdict::Done, Reason::functionalized, {node->name, operand}, {node->id}, {node->name});
+        context_.explain(Verdict::Done, Reason::functionalized, {node->name, operand, madeBy(value)}, {node->id}, {node->name});
         return {};
+    }
+    std::string madeBy(ValueId v) const {
+        const Node* n = builder_.producer(v);
+        return n ? n->target : std::string("a new value");
     }
 
     bool isTrainingBatchNorm(const Node& node) const {
@@ -374,7 +378,7 @@ private:
         FW_TRY_VOID(write(mean.valueId(), made[first], *node));
         FW_TRY_VOID(write(var.valueId(), made[first + 1], *node));
         for (const Value& v : node->outputs) own(v);
-        context_.explain(Verdict::Done, Reason::functionalized, {node->name, operand}, {node->id}, {node->name});
+        context_.explain(Verdict::Done, Reason::functionalized, {node->name, operand, std::string(target)}, {node->id}, {node->name});
         return {};
     }
 
