@@ -16,6 +16,7 @@ std::vector<QDockWidget*> makeDocks(QMainWindow* window, const std::vector<DockR
         dock->setFeatures(QDockWidget::DockWidgetMovable | QDockWidget::DockWidgetClosable | QDockWidget::DockWidgetFloatable);
         window->addDockWidget(row.area, dock);
         if (row.area == Qt::BottomDockWidgetArea) {
+            dock->setTitleBarWidget(new QWidget(dock));  // its tab says the same
             if (bottom) window->tabifyDockWidget(bottom, dock);
             bottom = dock;
         }

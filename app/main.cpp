@@ -5,6 +5,7 @@
 #include <CLI/CLI.hpp>
 #include <QDir>
 #include <QFileInfo>
+#include <spdlog/spdlog.h>
 
 #include "app/app_registry.h"
 #include "app/main_window.h"
@@ -33,6 +34,14 @@ PairExplainer explainer() {
         return out;
     };
     return x;
+}
+
+/// Qt's warnings as log lines of ours. A missing XDG_RUNTIME_DIR is none: nothing here needs it.
+void logQt(QtMsgType type, const QMessageLogContext&, const QString& text) {
+    if (text.startsWith(QLatin1String("QStandardPaths: XDG_RUNTIME_DIR"))) return;
+    if (type == QtFatalMsg || type == QtCriticalMsg) spdlog::error("qt: {}", text.toStdString());
+    else if (type == QtWarningMsg) spdlog::warn("qt: {}", text.toStdString());
+    else spdlog::debug("qt: {}", text.toStdString());
 }
 
 int run(int argc, char** argv) {
@@ -66,6 +75,7 @@ int run(int argc, char** argv) {
         setenv("QT_QPA_PLATFORM", "offscreen", 1);
     }
     registerEverything();
+    qInstallMessageHandler(logQt);
     QApplication::setOrganizationName(QStringLiteral("fusewright"));
     QApplication::setApplicationName(QStringLiteral("fusewright"));
     QApplication::setApplicationVersion(QStringLiteral("0.1"));

@@ -93,8 +93,9 @@ MainWindow::MainWindow(Settings settings, PairExplainer explainer, const QString
         models_->clear();
         for (const ImportedModel& m : session_->state()->file->models) models_->addItem(QString::fromStdString(m.name));
         models_->setCurrentIndex(int(session_->state()->model));
-        models_->setVisible(models_->count() > 1);
+        modelsAction_->setVisible(models_->count() > 1);
         refreshTitle();
+        QTimer::singleShot(0, this, [this] { if (stack_->currentWidget() == workbench_) arrangeOnce(); });
     });
     connect(models_, &QComboBox::currentIndexChanged, session_, &OpenSession::chooseModel);
     connect(session_, &OpenSession::stepsChanged, this, &MainWindow::firstSteps);
@@ -201,7 +202,7 @@ void MainWindow::buildToolBar() {
     stepCrumb_ = new QLabel;
     stepCrumb_->setContentsMargins(6, 0, 6, 0);
     bar->addWidget(crumb_);
-    bar->addWidget(models_);
+    modelsAction_ = bar->addWidget(models_);
     arrow(Command::previousStep, Qt::LeftArrow);
     arrow(Command::nextStep, Qt::RightArrow);
     bar->addWidget(stepCrumb_);
@@ -241,6 +242,15 @@ void MainWindow::firstSteps() {
         if (*asked_.view == View::Kernels || *asked_.view == View::Profile) step = int(state.trace->steps.size()) - 1;
         if (*asked_.view == View::Decisions) decisions_->setScope(DecisionModel::Scope::Missed);
         if (step >= 0) session_->goToStep(step);
+        // The launch with the most ops shows best what a kernel is.
+        if (const LoopProgramPtr program = state.program(); program && *asked_.view == View::Kernels && asked_.select.isEmpty()) {
+            size_t most = 0;
+            for (const Item& item : program->items)
+                if (const auto* kernel = std::get_if<KernelPtr>(&item); kernel && (*kernel)->origins.size() > most) {
+                    most = (*kernel)->origins.size();
+                    asked_.select = QString::fromStdString((*kernel)->name);
+                }
+        }
     }
     if (!asked_.select.isEmpty()) {
         const std::string name = asked_.select.toStdString();
@@ -265,6 +275,7 @@ void MainWindow::showView(View view) {
     if (view == View::Start) return stack_->setCurrentWidget(startPage_);
     if (!session_->state()) return;
     stack_->setCurrentWidget(workbench_);
+    arrangeOnce();
     auto centre = [&](QWidget* tab) {
         tabs_->setCurrentWidget(tab);
         tab->setFocus(Qt::OtherFocusReason);
@@ -290,6 +301,7 @@ void MainWindow::showView(View view) {
 
 bool MainWindow::settled() const {
     if (!engine_->idle() || !reader_->idle() || !inspector_->idle() || !text_->idle() || !python_->idle() || profileWhenReady_) return false;
+    if (stack_->currentWidget() == workbench_ && !arranged_) return false;
     return stack_->currentWidget() != workbench_ || tabs_->currentWidget() != graph_ || graph_->canvas()->idle();
 }
 
@@ -308,7 +320,7 @@ void MainWindow::arrange() {
     decisionsDock_->raise();
     compact_ = false;
     workbench_->resizeDocks({stepsDock_, inspectorDock_}, {width() < 1400 ? 220 : 250, width() < 1400 ? 290 : 340}, Qt::Horizontal);
-    workbench_->resizeDocks({decisionsDock_}, {std::max(150, height() / 4)}, Qt::Vertical);
+    workbench_->resizeDocks({decisionsDock_}, {std::max(150, height() / 5)}, Qt::Vertical);
     fitToWidth();
 }
 
@@ -321,11 +333,11 @@ void MainWindow::fitToWidth() {
         stepsDock_->raise();
     } else {
         workbench_->addDockWidget(Qt::RightDockWidgetArea, inspectorDock_);
+        workbench_->resizeDocks({stepsDock_, inspectorDock_}, {250, 330}, Qt::Horizontal);
     }
 }
 
-void MainWindow::showEvent(QShowEvent* event) {
-    QMainWindow::showEvent(event);
+void MainWindow::arrangeOnce() {
     if (arranged_) return;
     arranged_ = true;
     if (savedLayout_.isEmpty() || !workbench_->restoreState(savedLayout_)) arrange();
@@ -363,7 +375,7 @@ void MainWindow::refreshTitle() {
         setWindowTitle(QStringLiteral("Fusewright"));
         crumb_->clear();
         stepCrumb_->clear();
-        models_->setVisible(false);
+        modelsAction_->setVisible(false);
         return;
     }
     const QString file = QFileInfo(QString::fromStdString(state->file->path)).fileName();

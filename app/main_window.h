@@ -60,13 +60,13 @@ protected:
     void dropEvent(QDropEvent*) override;
     void closeEvent(QCloseEvent*) override;
     void resizeEvent(QResizeEvent*) override;
-    void showEvent(QShowEvent*) override;
 
 private:
     void buildToolBar();
     void buildWorkbench();
     void buildMenus();
     void arrange();                     ///< docks as at the first start
+    void arrangeOnce();                 ///< as they were saved, else arrange(); when the workbench is first shown
     void fitToWidth();
     void act(Command);
     void openDialog();
@@ -107,6 +107,7 @@ private:
     JobBar *job_, *readerJob_;
     QLabel *crumb_, *stepCrumb_, *status_;
     QComboBox* models_;
+    QAction* modelsAction_ = nullptr;   ///< what hides the box in the tool bar
     WindowStart asked_;
     bool compact_ = false, arranged_ = false, askedDone_ = true, profileWhenReady_ = false;
     QByteArray savedLayout_;

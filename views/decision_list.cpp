@@ -15,21 +15,14 @@
 #include <QUrl>
 #include <QVBoxLayout>
 
+#include "views/bar_button.h"
 #include "views/facts_html.h"
 #include "views/theme.h"
 
 namespace fw {
 namespace {
 
-QToolButton* toggle(const QString& text, const QString& tip, bool on = false) {
-    auto* b = new QToolButton;
-    b->setText(text);
-    b->setToolTip(tip);
-    b->setAccessibleName(tip);
-    b->setCheckable(true);
-    b->setChecked(on);
-    return b;
-}
+QToolButton* toggle(const QString& text, const QString& tip, bool on = false) { return new BarButton(text, tip, true, on); }
 
 }  // namespace
 
@@ -85,7 +78,7 @@ DecisionList::DecisionList(OpenSession* session, QWidget* parent) : QWidget(pare
     split->setChildrenCollapsible(false);
     auto* left = new QWidget;
     auto* leftLayout = new QVBoxLayout(left);
-    leftLayout->setContentsMargins(0, 0, 0, 0);
+    leftLayout->setContentsMargins(8, 0, 0, 0);
     leftLayout->setSpacing(0);
     leftLayout->addWidget(table_, 1);
     leftLayout->addWidget(empty_, 1);
@@ -113,7 +106,8 @@ DecisionList::DecisionList(OpenSession* session, QWidget* parent) : QWidget(pare
     connect(filter_, &QLineEdit::textChanged, this, changed);
     connect(table_->selectionModel(), &QItemSelectionModel::currentRowChanged, this, [this](const QModelIndex& now) {
         showDetail();
-        if (following_ || !now.isValid()) return;
+        // Taking the focus makes a row current without selecting it: that is no choice of the user's.
+        if (following_ || !now.isValid() || !table_->selectionModel()->isRowSelected(now.row(), {})) return;
         SelectionState next;
         next.nodes = session_->state()->index->shownIn(session_->graphStep(), model_->nodesAt(now.row()));
         if (auto place = model_->placeAt(now.row())) {
@@ -168,7 +162,7 @@ void DecisionList::refresh() {
     const bool missed = wanted_.scope == DecisionModel::Scope::Missed;
     for (QToolButton* b : {done_, refused_, blocked_}) b->setEnabled(!missed);
     table_->setColumnHidden(DecisionModel::Step_, wanted_.scope == DecisionModel::Scope::Step);
-    table_->header()->resizeSection(DecisionModel::Step_, missed ? 330 : 150);
+    table_->header()->resizeSection(DecisionModel::Step_, missed ? std::max(240, table_->width() * 2 / 5) : 150);
     const int rows = model_->rowCount();
     count_->setText(QStringLiteral("%1 %2%3").arg(rows).arg(missed ? QStringLiteral("pairs") : QStringLiteral("decisions"), model_->hidden() ? QStringLiteral(", %1 filtered").arg(model_->hidden()) : QString()));
     table_->setVisible(rows > 0);
@@ -183,7 +177,7 @@ void DecisionList::refresh() {
                                                                                                  : QStringLiteral("No decisions."));
     } else {
         followSelection(nullptr);
-        if (!table_->currentIndex().isValid()) {
+        if (!table_->selectionModel()->hasSelection()) {
             following_ = true;
             table_->setCurrentIndex(model_->index(0, 0));  // a table without a current cell crashes screen readers in Qt 6.4
             following_ = false;

@@ -170,7 +170,8 @@ QString factsHtml(const NodeFacts& f, const NeighbourAnswers& answers, bool pend
                 if (!r.code.empty()) html += QStringLiteral("<div style='margin-left:10px; background:%2'>%1</div>").arg(mono(esc(r.code)), first ? t.sunken.name() : QStringLiteral("transparent"));
                 first = false;
             } else {
-                html += QStringLiteral("<div style='margin-top:4px; color:%1; font-size:11px'>library: %2 %3</div>").arg(t.muted.name(), where.toHtmlEscaped(), esc(r.function.empty() ? "" : r.function + "()"));
+                html += QStringLiteral("<div style='margin-top:4px; font-size:11px'>%1 %2</div>").arg(muted(QStringLiteral("library")), link(QStringLiteral("line:%1:%2").arg(r.line).arg(file), where) + muted(esc(r.function.empty() ? "" : " " + r.function + "()")));
+                if (!r.code.empty()) html += QStringLiteral("<div style='margin-left:10px; font-size:11px'>%1</div>").arg(mono(muted(esc(r.code))));
             }
         }
     } else if (f.what == NodeFacts::What::Op) {

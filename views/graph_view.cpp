@@ -8,21 +8,14 @@
 #include <QToolButton>
 #include <QVBoxLayout>
 
+#include "views/bar_button.h"
 #include "views/graph_canvas.h"
 #include "views/theme.h"
 
 namespace fw {
 namespace {
 
-QToolButton* button(const QString& text, const QString& tip, bool checkable, bool on = false) {
-    auto* b = new QToolButton;
-    b->setText(text);
-    b->setToolTip(tip);
-    b->setAccessibleName(tip);
-    b->setCheckable(checkable);
-    b->setChecked(on);
-    return b;
-}
+QToolButton* button(const QString& text, const QString& tip, bool checkable, bool on = false) { return new BarButton(text, tip, checkable, on); }
 
 }  // namespace
 

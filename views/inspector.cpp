@@ -25,6 +25,7 @@ Inspector::Inspector(OpenSession* session, QWidget* parent) : QWidget(parent), s
     layout->setContentsMargins(0, 0, 0, 0);
     layout->addWidget(page_);
     setFocusProxy(page_);
+    setMinimumWidth(240);
     connect(page_, &QTextBrowser::anchorClicked, this, &Inspector::follow);
     connect(session_->selection(), &Selection::changed, this, &Inspector::refresh);
     connect(session_, &OpenSession::stepChanged, this, &Inspector::refresh);

@@ -7,6 +7,7 @@
 #include <QToolButton>
 #include <QVBoxLayout>
 
+#include "views/bar_button.h"
 #include "views/code_pane.h"
 #include "views/theme.h"
 
@@ -16,11 +17,7 @@ namespace {
 constexpr size_t kKeptTexts = 64;  // a guess: a pipeline has some 20 steps; LLVM steps share their text with the trace
 
 QToolButton* modeButton(const QString& text, const QString& tip, QButtonGroup* group) {
-    auto* b = new QToolButton;
-    b->setText(text);
-    b->setToolTip(tip);
-    b->setAccessibleName(tip);
-    b->setCheckable(true);
+    auto* b = new BarButton(text, tip, true);
     group->addButton(b);
     return b;
 }
@@ -33,11 +30,7 @@ IrView::IrView(OpenSession* session, QWidget* parent) : QWidget(parent), session
     after_ = modeButton(QStringLiteral("After"), QStringLiteral("The text after the step"), modes);
     diff_ = modeButton(QStringLiteral("Diff"), QStringLiteral("Before and after side by side"), modes);
     diff_->setChecked(true);
-    fold_ = new QToolButton;
-    fold_->setText(QStringLiteral("Fold equal lines"));
-    fold_->setAccessibleName(fold_->text());
-    fold_->setCheckable(true);
-    fold_->setChecked(true);
+    fold_ = new BarButton(QStringLiteral("Fold equal lines"), {}, true, true);
     note_ = new QLabel;
     note_->setFont(uiFont(11));
     pane_->setAccessibleName(QStringLiteral("Text of the step"));

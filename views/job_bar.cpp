@@ -9,7 +9,7 @@
 #include <QProgressBar>
 #include <QToolButton>
 
-#include "views/quantity_text.h"
+#include "views/bar_button.h"
 #include "views/theme.h"
 
 namespace fw {
@@ -24,9 +24,7 @@ JobBar::JobBar(EngineBridge* engine, QWidget* parent) : QWidget(parent), engine_
     bar_->setFixedSize(160, 12);
     bar_->setTextVisible(false);
     bar_->setAccessibleName(QStringLiteral("Progress"));
-    stop_ = new QToolButton;
-    stop_->setText(QStringLiteral("Cancel"));
-    stop_->setAccessibleName(QStringLiteral("Cancel what is running"));
+    stop_ = new BarButton(QStringLiteral("Cancel"), QStringLiteral("Cancel what is running"));
     auto* layout = new QHBoxLayout(this);
     layout->setContentsMargins(8, 0, 8, 0);
     layout->setSpacing(8);
@@ -73,12 +71,8 @@ NoticeBar::NoticeBar(QWidget* parent) : QWidget(parent) {
     remedy_ = new QLabel;
     remedy_->setWordWrap(true);
     for (QLabel* l : {what_, line_, remedy_}) l->setTextFormat(Qt::PlainText);
-    auto* copy = new QToolButton;
-    copy->setText(QStringLiteral("Copy details"));
-    copy->setAccessibleName(copy->text());
-    auto* close = new QToolButton;
-    close->setText(QStringLiteral("Dismiss"));
-    close->setAccessibleName(close->text());
+    auto* copy = new BarButton(QStringLiteral("Copy details"));
+    auto* close = new BarButton(QStringLiteral("Dismiss"));
     auto* words = new QVBoxLayout;
     words->setSpacing(2);
     words->addWidget(what_);

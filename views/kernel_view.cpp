@@ -9,6 +9,7 @@
 #include <QTreeView>
 #include <QVBoxLayout>
 
+#include "views/bar_button.h"
 #include "views/code_pane.h"
 #include "views/quantity_text.h"
 #include "views/theme.h"
@@ -41,10 +42,7 @@ KernelView::KernelView(OpenSession* session, QWidget* parent) : QWidget(parent),
     message_ = new QLabel;
     message_->setAlignment(Qt::AlignCenter);
     message_->setWordWrap(true);
-    beforePasses_ = new QToolButton;
-    beforePasses_->setText(QStringLiteral("Before LLVM's passes"));
-    beforePasses_->setAccessibleName(QStringLiteral("Show the LLVM IR before LLVM's passes"));
-    beforePasses_->setCheckable(true);
+    beforePasses_ = new BarButton(QStringLiteral("Before LLVM's passes"), QStringLiteral("Show the LLVM IR before LLVM's passes"), true);
 
     auto* bar = new QHBoxLayout;
     bar->setContentsMargins(8, 4, 8, 4);
@@ -68,17 +66,15 @@ KernelView::KernelView(OpenSession* session, QWidget* parent) : QWidget(parent),
         column->addWidget(panes_[size_t(p)], 1);
         frames_[size_t(p)] = frame;
         split_->addWidget(frame);
-        auto* b = new QToolButton;
-        b->setText(QString::fromLatin1(kPaneNames[p]));
-        b->setAccessibleName(QStringLiteral("Show the pane %1").arg(b->text()));
-        b->setCheckable(true);
-        b->setChecked(true);
+        auto* b = new BarButton(QString::fromLatin1(kPaneNames[p]), QStringLiteral("Show the pane %1").arg(QString::fromLatin1(kPaneNames[p])), true, true);
         shows_[size_t(p)] = b;
         bar->addWidget(b);
         connect(b, &QToolButton::toggled, frame, &QWidget::setVisible);
     }
     bar->addSpacing(8);
     bar->addWidget(beforePasses_);
+
+    split_->setSizes({190, 270, 270, 240, 220});
 
     auto* right = new QWidget;
     auto* rightLayout = new QVBoxLayout(right);
@@ -89,7 +85,11 @@ KernelView::KernelView(OpenSession* session, QWidget* parent) : QWidget(parent),
     rightLayout->addWidget(message_, 1);
     auto* outer = new QSplitter;
     outer->setChildrenCollapsible(false);
-    outer->addWidget(table_);
+    auto* left = new QWidget;
+    auto* leftLayout = new QVBoxLayout(left);
+    leftLayout->setContentsMargins(8, 0, 0, 0);
+    leftLayout->addWidget(table_);
+    outer->addWidget(left);
     outer->addWidget(right);
     outer->setStretchFactor(0, 0);
     outer->setStretchFactor(1, 1);
@@ -101,7 +101,7 @@ KernelView::KernelView(OpenSession* session, QWidget* parent) : QWidget(parent),
 
     connect(beforePasses_, &QToolButton::toggled, this, &KernelView::showTexts);
     connect(table_->selectionModel(), &QItemSelectionModel::currentRowChanged, this, [this](const QModelIndex& now) {
-        if (following_ || !now.isValid()) return;
+        if (following_ || !now.isValid() || !table_->selectionModel()->isRowSelected(now.row(), {})) return;
         showItem(model_->nameAt(now.row()));
         const LoopProgramPtr program = session_->state()->program();
         for (const Item& item : program->items)
@@ -197,6 +197,10 @@ void KernelView::showTexts() {
     put(Python_, texts_.python, QStringLiteral("The capture has no source lines."));
     put(Loop_, texts_.loop, QStringLiteral("No Loop IR."));
     put(Cpp_, texts_.cpp, why);
+    // The file begins with the runtime it needs to compile on its own; a reader wants the kernel.
+    if (texts_.cpp && session_->selection()->state().nodes.empty())
+        for (int l = 0; l < texts_.cpp->lineCount(); ++l)
+            if (!texts_.cpp->idsOf(l).empty()) { panes_[Cpp_]->goToLine(l); break; }
     put(Llvm_, beforePasses_->isChecked() ? texts_.llvmBefore : texts_.llvmAfter, why);
     put(Assembly_, texts_.assembly, why);
     // Without code of ours three empty panes would only take room.

@@ -66,7 +66,11 @@ ProfileView::ProfileView(OpenSession* session, QWidget* parent) : QWidget(parent
     bar->addWidget(conditions_, 1);
     split_ = new QSplitter;
     split_->setChildrenCollapsible(false);
-    split_->addWidget(table_);
+    auto* left = new QWidget;
+    auto* leftLayout = new QVBoxLayout(left);
+    leftLayout->setContentsMargins(8, 0, 0, 0);
+    leftLayout->addWidget(table_);
+    split_->addWidget(left);
     split_->addWidget(charts);
     split_->setStretchFactor(0, 3);
     split_->setStretchFactor(1, 2);
@@ -82,7 +86,7 @@ ProfileView::ProfileView(OpenSession* session, QWidget* parent) : QWidget(parent
 
     connect(run_, &QPushButton::clicked, this, &ProfileView::run);
     connect(table_->selectionModel(), &QItemSelectionModel::currentRowChanged, this, [this](const QModelIndex& now) {
-        if (!following_ && now.isValid()) selectItem(model_->rows()[size_t(now.row())].name);
+        if (!following_ && now.isValid() && table_->selectionModel()->isRowSelected(now.row(), {})) selectItem(model_->rows()[size_t(now.row())].name);
     });
     connect(model_, &QAbstractItemModel::layoutChanged, this, [this] { if (!stale_) fillCharts(); });
     connect(launches_, &BarChart::rowClicked, this, [this](int row) { if (row >= 0 && row < model_->rowCount()) selectItem(model_->rows()[size_t(row)].name); });
@@ -174,7 +178,7 @@ void ProfileView::refresh() {
     figures_->setToolTip(QString::fromStdString(r.comparison.summary()));
     fillCharts();
     followSelection(nullptr);
-    if (!table_->currentIndex().isValid() && model_->rowCount()) {
+    if (!table_->selectionModel()->hasSelection() && model_->rowCount()) {
         following_ = true;
         table_->setCurrentIndex(model_->index(0, 0));
         following_ = false;

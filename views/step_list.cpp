@@ -14,6 +14,7 @@
 #include <QTreeView>
 #include <QVBoxLayout>
 
+#include "views/bar_button.h"
 #include "views/quantity_text.h"
 #include "views/theme.h"
 
@@ -75,7 +76,8 @@ public:
             p->drawText(QRect(left, first.top(), 20, first.height()), Qt::AlignRight | Qt::AlignVCenter, number);
             left += 26;
         }
-        const QString time = durationText(i.data(StepModel::SecondsRole).toDouble());
+        const double seconds = i.data(StepModel::SecondsRole).toDouble();
+        const QString time = seconds > 0 ? durationText(seconds) : QString();
         const int timeWidth = p->fontMetrics().horizontalAdvance(time);
         p->setPen(selected ? t.text2 : t.muted);
         p->drawText(first, Qt::AlignRight | Qt::AlignVCenter, time);
@@ -114,11 +116,7 @@ StepList::StepList(OpenSession* session, QWidget* parent) : QWidget(parent), ses
     filter_->setPlaceholderText(QStringLiteral("Filter steps"));
     filter_->setAccessibleName(QStringLiteral("Filter steps"));
     filter_->setClearButtonEnabled(true);
-    changedOnly_ = new QToolButton;
-    changedOnly_->setText(QStringLiteral("Changed"));
-    changedOnly_->setCheckable(true);
-    changedOnly_->setToolTip(QStringLiteral("Show only steps that changed something"));
-    changedOnly_->setAccessibleName(QStringLiteral("Changed steps only"));
+    changedOnly_ = new BarButton(QStringLiteral("Changed"), QStringLiteral("Show only steps that changed something"), true);
     tree_ = new QTreeView;
     tree_->setModel(model_);
     tree_->setItemDelegate(new StepDelegate(tree_));
@@ -148,6 +146,7 @@ StepList::StepList(OpenSession* session, QWidget* parent) : QWidget(parent), ses
     layout->addWidget(tree_, 1);
     layout->addWidget(total_);
     setFocusProxy(tree_);
+    setMinimumWidth(180);
 
     connect(filter_, &QLineEdit::textChanged, this, &StepList::applyFilter);
     connect(changedOnly_, &QToolButton::toggled, this, &StepList::applyFilter);

@@ -176,7 +176,7 @@ std::vector<NodeId> TraceIndex::nodesAt(int step, std::string_view file, int lin
     std::vector<NodeId> out;
     if (GraphPtr g = graphOf(step))
         for (const NodePtr& n : g->nodes)
-            if (const SourceFrame* f = n->provenance.userFrame(); f && f->line == line && f->file == file) out.push_back(n->id);
+            if (std::any_of(n->provenance.stack.begin(), n->provenance.stack.end(), [&](const SourceFrame& f) { return f.line == line && f.file == file; })) out.push_back(n->id);
     return out;
 }
 

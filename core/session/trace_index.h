@@ -42,7 +42,7 @@ public:
     std::vector<DecisionPlace> decisions(NodeId) const;
     /// Index of the item of the final program that computes the node (or what became of it); -1 when none does.
     int itemOf(NodeId) const;
-    /// Nodes of a step whose innermost user frame is this line.
+    /// Nodes of a step that have this line anywhere in their stack: a call stands for all that it did.
     std::vector<NodeId> nodesAt(int step, std::string_view file, int line) const;
 
     const Trace& trace() const { return *trace_; }
