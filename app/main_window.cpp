@@ -242,15 +242,15 @@ void MainWindow::firstSteps() {
         if (*asked_.view == View::Kernels || *asked_.view == View::Profile) step = int(state.trace->steps.size()) - 1;
         if (*asked_.view == View::Decisions) decisions_->setScope(DecisionModel::Scope::Missed);
         if (step >= 0) session_->goToStep(step);
-        // The launch with the most ops shows best what a kernel is.
-        if (const LoopProgramPtr program = state.program(); program && *asked_.view == View::Kernels && asked_.select.isEmpty()) {
-            size_t most = 0;
-            for (const Item& item : program->items)
-                if (const auto* kernel = std::get_if<KernelPtr>(&item); kernel && (*kernel)->origins.size() > most) {
-                    most = (*kernel)->origins.size();
-                    asked_.select = QString::fromStdString((*kernel)->name);
-                }
-        }
+    }
+    // The launch with the most ops shows best what a kernel is.
+    if (const LoopProgramPtr program = state.program(); program && asked_.view == View::Kernels && asked_.select.isEmpty()) {
+        size_t most = 0;
+        for (const Item& item : program->items)
+            if (const auto* kernel = std::get_if<KernelPtr>(&item); kernel && (*kernel)->origins.size() > most) {
+                most = (*kernel)->origins.size();
+                asked_.select = QString::fromStdString((*kernel)->name);
+            }
     }
     if (!asked_.select.isEmpty()) {
         const std::string name = asked_.select.toStdString();
@@ -319,8 +319,8 @@ void MainWindow::arrange() {
     workbench_->tabifyDockWidget(kernelsDock_, profileDock_);
     decisionsDock_->raise();
     compact_ = false;
-    workbench_->resizeDocks({stepsDock_, inspectorDock_}, {width() < 1400 ? 220 : 250, width() < 1400 ? 290 : 340}, Qt::Horizontal);
-    workbench_->resizeDocks({decisionsDock_}, {std::max(150, height() / 5)}, Qt::Vertical);
+    workbench_->resizeDocks({stepsDock_, inspectorDock_}, {width() < 1400 ? 230 : 250, width() < 1400 ? 290 : 340}, Qt::Horizontal);
+    workbench_->resizeDocks({decisionsDock_}, {std::max(190, height() / 5)}, Qt::Vertical);
     fitToWidth();
 }
 

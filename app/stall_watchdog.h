@@ -1,4 +1,4 @@
-// An application that notices when one event keeps the UI thread for too long and logs who it was. On in debug builds and with FW_WATCHDOG=1.
+// An application that notices when one event keeps the UI thread for too long and logs who it was. On in checked builds (FW_CHECKED) and with FW_WATCHDOG=1.
 #pragma once
 #include <QApplication>
 

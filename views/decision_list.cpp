@@ -164,7 +164,7 @@ void DecisionList::refresh() {
     table_->setColumnHidden(DecisionModel::Step_, wanted_.scope == DecisionModel::Scope::Step);
     table_->header()->resizeSection(DecisionModel::Step_, missed ? std::max(240, table_->width() * 2 / 5) : 150);
     const int rows = model_->rowCount();
-    count_->setText(QStringLiteral("%1 %2%3").arg(rows).arg(missed ? QStringLiteral("pairs") : QStringLiteral("decisions"), model_->hidden() ? QStringLiteral(", %1 filtered").arg(model_->hidden()) : QString()));
+    count_->setText(QStringLiteral("%1 %2%3%4").arg(rows).arg(missed ? QStringLiteral("pair") : QStringLiteral("decision"), rows == 1 ? QString() : QStringLiteral("s"), model_->hidden() ? QStringLiteral(", %1 filtered").arg(model_->hidden()) : QString()));
     table_->setVisible(rows > 0);
     detail_->setVisible(rows > 0);
     empty_->setVisible(rows == 0);

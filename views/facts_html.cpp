@@ -3,6 +3,8 @@
 
 #include <QFileInfo>
 
+#include <algorithm>
+
 #include "views/quantity_text.h"
 #include "views/theme.h"
 
@@ -82,7 +84,56 @@ QString neighbourBlock(const NodeFacts& f, const NeighbourFact& n, const Neighbo
     return html + QStringLiteral("</div>");
 }
 
+/// The user's own frames first: they are what a reader can change. The library's follow, small.
+QString sourceHtml(const NodeFacts& f) {
+    if (f.what != NodeFacts::What::Op) return {};
+    if (f.frames.empty()) return heading(QStringLiteral("Source")) + muted(QStringLiteral("the capture has no source line for this op"));
+    QString html = heading(QStringLiteral("Source"));
+    for (const bool user : {true, false})
+        for (const FrameFact& r : f.frames) {
+            if (r.user != user) continue;
+            const QString file = QString::fromStdString(r.file);
+            const QString where = link(QStringLiteral("line:%1:%2").arg(r.line).arg(file), QStringLiteral("%1:%2").arg(QFileInfo(file).fileName()).arg(r.line));
+            const QString function = r.function.empty() ? QString() : muted(QStringLiteral(" in %1").arg(esc(r.function)));
+            html += user ? QStringLiteral("<div style='margin-top:4px'>%1%2</div>").arg(where, function) : QStringLiteral("<div style='margin-top:4px; font-size:11px'>%1 %2%3</div>").arg(muted(QStringLiteral("library")), where, function);
+            if (!r.code.empty()) html += user ? QStringLiteral("<div style='margin-left:8px; background:%2'>%1</div>").arg(mono(esc(r.code)), theme().sunken.name()) : QStringLiteral("<div style='margin-left:8px'>%1</div>").arg(mono(muted(esc(r.code))));
+        }
+    return html;
+}
+
 }  // namespace
+
+QString stepHtml(const Step& step) {
+    const Theme& t = theme();
+    QString html = QStringLiteral("<div style='font-size:16px; font-weight:600; color:%1'>%2</div>").arg(t.text.name(), esc(step.name));
+    html += QStringLiteral("<div style='margin-top:4px; color:%1'>%2</div>").arg(t.text2.name(), esc(step.summary));
+    Rows rows;
+    static const char* words[] = {"changed the IR", "changed nothing", "switched off", "failed"};
+    rows.add(QStringLiteral("status"), QString::fromLatin1(words[size_t(step.status)]));
+    if (!step.changeSummary.empty()) rows.add(QStringLiteral("changes"), mono(esc(step.changeSummary)));
+    if (step.seconds > 0) rows.add(QStringLiteral("time"), durationText(step.seconds));
+    html += QStringLiteral("<div style='margin-top:10px'>%1</div>").arg(rows.table());
+    if (step.error) html += QStringLiteral("<div style='margin-top:8px; color:%1'>%2</div>").arg(t.error.name(), esc(step.error->line()));
+    // Reasons by how often they were given: what the pass mostly did, and what mostly stopped it.
+    std::map<Reason, std::pair<int, int64_t>> counts;
+    for (const Decision& d : step.decisions) {
+        ++counts[d.reason].first;
+        counts[d.reason].second += d.bytes;
+    }
+    std::vector<std::pair<Reason, std::pair<int, int64_t>>> order(counts.begin(), counts.end());
+    std::stable_sort(order.begin(), order.end(), [](const auto& a, const auto& b) { return a.second.first > b.second.first; });
+    if (!order.empty()) {
+        html += heading(QStringLiteral("Decisions"), QString::number(step.decisions.size()));
+        Rows reasons;
+        for (const auto& [reason, count] : order) {
+            const std::string_view id = reasonInfo(reason).id;
+            reasons.add(QString::number(count.first), mono(QString::fromUtf8(id.data(), int(id.size()))) + (count.second > 0 ? muted(QStringLiteral(" %1").arg(bytesText(double(count.second)))) : QString()));
+        }
+        html += reasons.table();
+    }
+    html += QStringLiteral("<div style='margin-top:16px; color:%1'>Select an op, a kernel or a line to see what it is, where it came from and what was decided about it.</div>").arg(t.muted.name());
+    return html;
+}
 
 QString answerHtml(const PairAnswer& a) {
     if (a.itemA.empty() && a.itemB.empty() && a.history.empty()) return QStringLiteral("<br>") + esc(a.decision.sentence());
@@ -141,6 +192,8 @@ QString factsHtml(const NodeFacts& f, const NeighbourAnswers& answers, bool pend
     if (!f.item.empty() && f.what == NodeFacts::What::Op) head.add(esc(f.itemKind), link(QStringLiteral("item:%1").arg(QString::fromStdString(f.item)), mono(esc(f.item))));
     if (!head.html.isEmpty()) html += QStringLiteral("<div style='margin-top:10px'>%1</div>").arg(head.table());
 
+    html += sourceHtml(f);
+
     if (!f.arguments.empty()) {
         html += heading(QStringLiteral("Arguments"));
         Rows rows;
@@ -157,25 +210,6 @@ QString factsHtml(const NodeFacts& f, const NeighbourAnswers& answers, bool pend
         rows.html.clear();
         for (const ValueFact& v : f.writes) rows.add(mono(esc(v.name)), valueRow(v));
         if (!f.writes.empty()) html += heading(QStringLiteral("Writes")) + rows.table();
-    }
-
-    if (!f.frames.empty()) {
-        html += heading(QStringLiteral("Source"));
-        bool first = true;
-        for (const FrameFact& r : f.frames) {
-            const QString file = QString::fromStdString(r.file);
-            const QString where = QStringLiteral("%1:%2").arg(QFileInfo(file).fileName()).arg(r.line);
-            if (r.user) {
-                html += QStringLiteral("<div style='margin-top:4px'>%1 %2</div>").arg(link(QStringLiteral("line:%1:%2").arg(r.line).arg(file), where), muted(esc(r.function.empty() ? "" : r.function + "()")));
-                if (!r.code.empty()) html += QStringLiteral("<div style='margin-left:10px; background:%2'>%1</div>").arg(mono(esc(r.code)), first ? t.sunken.name() : QStringLiteral("transparent"));
-                first = false;
-            } else {
-                html += QStringLiteral("<div style='margin-top:4px; font-size:11px'>%1 %2</div>").arg(muted(QStringLiteral("library")), link(QStringLiteral("line:%1:%2").arg(r.line).arg(file), where) + muted(esc(r.function.empty() ? "" : " " + r.function + "()")));
-                if (!r.code.empty()) html += QStringLiteral("<div style='margin-left:10px; font-size:11px'>%1</div>").arg(mono(muted(esc(r.code))));
-            }
-        }
-    } else if (f.what == NodeFacts::What::Op) {
-        html += heading(QStringLiteral("Source")) + muted(QStringLiteral("the capture has no source line for this op"));
     }
 
     if (!f.neighbours.empty()) {

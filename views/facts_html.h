@@ -13,6 +13,8 @@ namespace fw {
 using NeighbourAnswers = std::map<uint32_t, Result<PairAnswer>>;
 
 QString factsHtml(const NodeFacts&, const NeighbourAnswers&, bool answersPending);
+/// A step, for when nothing is selected: what the pass does, what it changed, which reasons it gave and how often.
+QString stepHtml(const Step&);
 /// One answer: verdict word, sentence, rung, bytes, what would change it, source lines.
 QString answerHtml(const PairAnswer&);
 /// A decision with all that is known about it.

@@ -99,8 +99,8 @@ void Inspector::render() {
     const Theme& t = theme();
     const int scroll = page_->verticalScrollBar()->value();
     if (facts_.what == NodeFacts::What::Nothing) {
-        const bool open = session_->state() != nullptr;
-        page_->setHtml(QStringLiteral("<div style='color:%1'>%2</div>").arg(t.muted.name(), open ? QStringLiteral("Select an op, a kernel or a line to see what it is, where it came from and what was decided about it.") : QStringLiteral("Open a file to inspect its ops.")));
+        const Step* step = session_->currentStep();
+        page_->setHtml(step ? stepHtml(*step) : QStringLiteral("<div style='color:%1'>%2</div>").arg(t.muted.name(), session_->state() ? QStringLiteral("The pipeline is running.") : QStringLiteral("Open a file to inspect its ops.")));
         return;
     }
     if (facts_.what == NodeFacts::What::Op) {

@@ -29,7 +29,7 @@ void ProfileModel::setState(SessionStatePtr state) {
             ++rows_[size_t(row)].eagerOps;
         }
     }
-    sort(sortColumn_, sortOrder_);
+    sortRows();
     endResetModel();
 }
 
@@ -80,6 +80,13 @@ void ProfileModel::sort(int column, Qt::SortOrder order) {
     sortColumn_ = column;
     sortOrder_ = order;
     Q_EMIT layoutAboutToBeChanged();
+    sortRows();
+    Q_EMIT layoutChanged();
+}
+
+void ProfileModel::sortRows() {
+    const int column = sortColumn_;
+    const Qt::SortOrder order = sortOrder_;
     auto key = [column](const Row& r) -> std::pair<double, std::string> {
         switch (column) {
         case Name_: return {0, r.name};
@@ -92,7 +99,6 @@ void ProfileModel::sort(int column, Qt::SortOrder order) {
         }
     };
     std::stable_sort(rows_.begin(), rows_.end(), [&](const Row& a, const Row& b) { return order == Qt::AscendingOrder ? key(a) < key(b) : key(b) < key(a); });
-    Q_EMIT layoutChanged();
 }
 
 std::string ProfileModel::dump() const {

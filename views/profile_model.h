@@ -32,6 +32,8 @@ public:
     void sort(int column, Qt::SortOrder) override;
 
 private:
+    void sortRows();
+
     std::vector<Row> rows_;
     double unattributed_ = 0;
     int sortColumn_ = Compiled_;

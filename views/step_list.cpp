@@ -79,20 +79,27 @@ public:
         const double seconds = i.data(StepModel::SecondsRole).toDouble();
         const QString time = seconds > 0 ? durationText(seconds) : QString();
         const int timeWidth = p->fontMetrics().horizontalAdvance(time);
-        p->setPen(selected ? t.text2 : t.muted);
-        p->drawText(first, Qt::AlignRight | Qt::AlignVCenter, time);
         QFont nameFont = uiFont(13, quiet ? 400 : 600);
         nameFont.setStrikeOut(status == StepStatus::Skipped);
+        const QString name = i.data().toString();
+        int room = first.right() - left;
+        // The time stands in the second line; a row of one line shows it where it fits beside the name.
+        const QRect second(left, first.bottom() + 1, r.right() - 8 - left, 14);
+        const bool timeHere = !tall(i) && QFontMetrics(nameFont).horizontalAdvance(name) + timeWidth + 10 <= room;
+        if (timeHere || tall(i)) {
+            p->setPen(selected ? t.text2 : t.muted);
+            p->drawText(tall(i) ? second : first, Qt::AlignRight | Qt::AlignVCenter, time);
+        }
+        if (timeHere) room -= timeWidth + 10;
         p->setFont(nameFont);
         p->setPen(status == StepStatus::Failed ? t.error : quiet ? t.text2 : t.text);
-        const int room = first.right() - timeWidth - 8 - left;
-        p->drawText(QRect(left, first.top(), room, first.height()), Qt::AlignLeft | Qt::AlignVCenter, p->fontMetrics().elidedText(i.data().toString(), Qt::ElideMiddle, room));
+        p->drawText(QRect(left, first.top(), room, first.height()), Qt::AlignLeft | Qt::AlignVCenter, p->fontMetrics().elidedText(name, Qt::ElideMiddle, room));
 
         if (tall(i)) {
-            const QRect second(left, first.bottom() + 1, r.right() - 8 - left, 14);
             p->setFont(uiFont(11));
             p->setPen(status == StepStatus::Failed ? t.error : selected ? t.text2 : t.muted);
-            p->drawText(second, Qt::AlignLeft | Qt::AlignVCenter, p->fontMetrics().elidedText(i.data(StepModel::SummaryRole).toString(), Qt::ElideRight, second.width()));
+            const int wordsRoom = second.width() - timeWidth - 8;
+            p->drawText(second, Qt::AlignLeft | Qt::AlignVCenter, p->fontMetrics().elidedText(i.data(StepModel::SummaryRole).toString(), Qt::ElideRight, wordsRoom));
         }
         // share of the longest step
         if (!quiet) {
