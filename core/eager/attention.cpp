@@ -26,6 +26,7 @@ struct Inputs {
     bool causal = false;
     double scale = 1;
     int64_t keysPerHead = 1;  ///< query heads that share one key head
+    DType given = DType::F32; ///< element type of the operands before widening
 };
 
 /// Adds a row of the mask: booleans forbid, floats are added. Reads `n` keys.
@@ -38,6 +39,18 @@ template <class T> void applyMask(T* scores, const Tensor& mask, int64_t offset,
         const T* m = reinterpret_cast<const T*>(mask.storage()->data()) + offset;
         for (int64_t j = 0; j < n; ++j) scores[j] += m[j * stride];
     }
+}
+
+/// exp(scores - max) in place, rounded to the half type of the operands as PyTorch hands it to its second product; the sum is of the unrounded ones.
+double roundedExps(float* scores, int64_t n, DType half) {
+    float largest = rowKernels<float>().maximum(scores, n);
+    if (largest == kMinusInfinity) {
+        std::fill_n(scores, n, 0.0f);
+        return 0;
+    }
+    double sum = rowKernels<float>().expShifted(scores, scores, n, largest);
+    for (int64_t i = 0; i < n; ++i) scores[i] = float(roundedTo(half, double(scores[i])));
+    return sum;
 }
 
 /// Softmax of one row of scores in place; returns its log-sum-exp. A row without any allowed key becomes zeros.
@@ -69,12 +82,17 @@ Result<void> attendBlocked(const Inputs& in, Tensor& out, float* logSumExp) {
             GemmShape scores{DType::F32, 1, m, n, channels, float(in.scale), 0, false};
             auto done = gemm(scores, {at(in.q, b, h, first), in.q.stride(2), in.q.stride(3), 0}, {at(in.k, b, kh, 0), in.k.stride(3), in.k.stride(2), 0},
                              reinterpret_cast<std::byte*>(scratch.data()), n, 0);
+            double sums[kBlock] = {};
             for (int64_t i = 0; i < m && done.ok(); ++i) {
                 float* row = scratch.data() + i * n;
                 if (in.mask.defined())
                     applyMask(row, in.mask, in.mask.offset() + b * in.mask.stride(0) + h * in.mask.stride(1) + (first + i) * in.mask.stride(2), in.mask.stride(3), n);
                 if (in.causal)
                     for (int64_t j = first + i + 1; j < n; ++j) row[j] = kMinusInfinity;
+                if (isLowPrecision(in.given) && !logSumExp) {
+                    sums[i] = roundedExps(row, n, in.given);
+                    continue;
+                }
                 float lse = softmaxInPlace(row, n);
                 if (logSumExp) logSumExp[(b * rows + first + i) * heads + h] = lse;
             }
@@ -83,6 +101,11 @@ Result<void> attendBlocked(const Inputs& in, Tensor& out, float* logSumExp) {
                 done = gemm(weighted, {reinterpret_cast<std::byte*>(scratch.data()), n, 1, 0}, {at(in.v, b, kh, 0), in.v.stride(2), in.v.stride(3), 0},
                             const_cast<std::byte*>(at(out, b, h, first)), out.stride(2), 0);
             }
+            if (isLowPrecision(in.given) && !logSumExp)
+                for (int64_t i = 0; i < m; ++i) {
+                    float* row = reinterpret_cast<float*>(const_cast<std::byte*>(at(out, b, h, first + i)));
+                    if (sums[i] > 0) rowKernels<float>().scale(row, row, valueChannels, float(1 / sums[i]));
+                }
             if (!done.ok()) failures[size_t(omp_get_thread_num())] = done.error();
         }
     });
@@ -172,6 +195,7 @@ Result<Attention> attend(const OpCall& call, const Tensor& q0, const Tensor& k0,
     in.k = k;
     in.v = v;
     in.causal = causal;
+    in.given = type;
     in.keysPerHead = keysPerHead;
     in.scale = scale.value_or(1 / std::sqrt(double(channels)));
     if (mask) {

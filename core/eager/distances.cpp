@@ -1,7 +1,6 @@
-// Distances between vectors, cross products, and functions of one number that have no vector form here: they are evaluated one by one in double.
+// Distances between vectors, similarities and vector products.
 #include <cmath>
 #include <limits>
-#include <numbers>
 
 #include "core/eager/elementwise.h"
 #include "core/eager/kernel_table.h"
@@ -143,62 +142,6 @@ Result<Tensor> cross(OpCall& call, bool searchDim) {
     return out;
 }
 
-// --- One by one in double
-double digamma(double x) {
-    if (x == 0) return std::copysign(std::numeric_limits<double>::infinity(), -x);
-    if (x < 0.5) {
-        if (x == std::floor(x)) return std::nan("");
-        return digamma(1 - x) - std::numbers::pi / std::tan(std::numbers::pi * (x - std::nearbyint(x)));
-    }
-    double shift = 0;
-    while (x < 8) {
-        shift -= 1 / x;
-        x += 1;
-    }
-    double z = 1 / (x * x);
-    return shift + std::log(x) - 0.5 / x - z * (1.0 / 12 - z * (1.0 / 120 - z * (1.0 / 252 - z * (1.0 / 240 - z * (1.0 / 132 - z * (691.0 / 32760 - z / 12))))));
-}
-double inverseErf(double x) {
-    if (x != x || std::abs(x) > 1) return std::nan("");
-    if (std::abs(x) == 1) return std::copysign(std::numeric_limits<double>::infinity(), x);
-    if (x == 0) return x;
-    // A start from the logarithm (relative error 4e-3), then Newton steps with the second-order term.
-    double l = std::log1p(-x * x), t = 2 / (std::numbers::pi * 0.147) + l / 2;
-    double y = std::copysign(std::sqrt(std::sqrt(t * t - l / 0.147) - t), x);
-    for (int i = 0; i < 3; ++i) {
-        double rest = std::erf(y) - x;
-        if (std::abs(x) > 0.9) rest = x > 0 ? (1 - x) - std::erfc(y) : std::erfc(-y) - (1 + x);  // 1 - erf keeps its digits near the ends
-        double step = rest / (2 / std::sqrt(std::numbers::pi) * std::exp(-y * y));
-        y -= step / (1 + y * step);
-    }
-    return y;
-}
-double logGamma(double x) {
-    int sign;
-    return lgamma_r(x, &sign);
-}
-double entropy(double x) { return x != x ? x : x > 0 ? -x * std::log(x) : x == 0 ? 0 : -std::numeric_limits<double>::infinity(); }
-double normalCdf(double x) { return 0.5 * std::erfc(-x * std::numbers::sqrt2 / 2); }
-double normalQuantile(double p) { return p > 0.5 ? -std::numbers::sqrt2 * inverseErf(1 - 2 * p) : std::numbers::sqrt2 * inverseErf(2 * p - 1); }
-double besselI0(double x) { return std::cyl_bessel_i(0.0, std::abs(x)); }
-double besselI1(double x) { return std::copysign(std::cyl_bessel_i(1.0, std::abs(x)), x); }
-double besselJ0(double x) { return ::j0(x); }
-double besselJ1(double x) { return ::j1(x); }
-double besselY0(double x) { return x < 0 ? std::nan("") : ::y0(x); }
-double besselY1(double x) { return x < 0 ? std::nan("") : ::y1(x); }
-
-Result<Tensor> oneByOne(OpCall& call, double (*f)(double)) {
-    FW_TRY(given, tensorAt(call, 0));
-    DType type = floatingType(given->dtype());
-    FW_TRY(out, castTo(call, *given, DType::F64));
-    double* p = reinterpret_cast<double*>(out.storage()->data());
-    int64_t n = out.numel();
-    parallelFor(n, 64, [&](int64_t begin, int64_t end) {
-        for (int64_t i = begin; i < end; ++i) p[i] = f(p[i]);
-    });
-    return castTo(call, out, type);
-}
-
 #define FW_ROW(target, ...) {target, [](OpCall& c) { return finish(c, __VA_ARGS__); }}
 
 constexpr KernelRow rows[] = {
@@ -211,21 +154,6 @@ constexpr KernelRow rows[] = {
     FW_ROW("aten.dist.default", dist(c)),
     FW_ROW("aten.cross.default", cross(c, true)),
     FW_ROW("aten.linalg_cross.default", cross(c, false)),
-    FW_ROW("aten.lgamma.default", oneByOne(c, logGamma)),
-    FW_ROW("aten.digamma.default", oneByOne(c, digamma)),
-    FW_ROW("aten.special_digamma.default", oneByOne(c, digamma)),
-    FW_ROW("aten.erfinv.default", oneByOne(c, inverseErf)),
-    FW_ROW("aten.special_erfinv.default", oneByOne(c, inverseErf)),
-    FW_ROW("aten.special_entr.default", oneByOne(c, entropy)),
-    FW_ROW("aten.special_ndtr.default", oneByOne(c, normalCdf)),
-    FW_ROW("aten.special_ndtri.default", oneByOne(c, normalQuantile)),
-    FW_ROW("aten.i0.default", oneByOne(c, besselI0)),
-    FW_ROW("aten.special_i0.default", oneByOne(c, besselI0)),
-    FW_ROW("aten.special_i1.default", oneByOne(c, besselI1)),
-    FW_ROW("aten.special_bessel_j0.default", oneByOne(c, besselJ0)),
-    FW_ROW("aten.special_bessel_j1.default", oneByOne(c, besselJ1)),
-    FW_ROW("aten.special_bessel_y0.default", oneByOne(c, besselY0)),
-    FW_ROW("aten.special_bessel_y1.default", oneByOne(c, besselY1)),
 };
 
 }  // namespace

@@ -29,7 +29,7 @@ Table makeTable() {
              randomKernels(), reductionKernels(), momentKernels(), softmaxKernels(), normKernels(), normGradientKernels(), matmulKernels(),
              einsumKernels(), convolutionKernels(), convolutionGradientKernels(), poolKernels(), attentionKernels(), joinKernels(), gatherKernels(),
              scatterKernels(), embeddingKernels(), sortKernels(), scanKernels(), recurrentKernels(), resampleKernels(), padKernels(),
-             lossKernels(), distanceKernels(),
+             lossKernels(), marginKernels(), distanceKernels(), specialKernels(), statisticsKernels(),
          })
         for (const KernelRow& row : rows) table.emplace(row.target, row.kernel);
     return table;

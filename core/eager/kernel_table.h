@@ -40,6 +40,9 @@ KernelRows resampleKernels();
 KernelRows padKernels();
 KernelRows lossKernels();
 KernelRows distanceKernels();
+KernelRows specialKernels();
+KernelRows statisticsKernels();
+KernelRows marginKernels();
 KernelRows normGradientKernels();
 KernelRows convolutionGradientKernels();
 
