@@ -252,14 +252,14 @@ void MainWindow::firstSteps() {
                 asked_.select = QString::fromStdString((*kernel)->name);
             }
     }
-    if (!asked_.select.isEmpty()) {
-        const std::string name = asked_.select.toStdString();
-        if (GraphPtr graph = state.index->graphOf(session_->graphStep()))
-            for (const NodePtr& n : graph->nodes) if (n->name == name) selection_->selectNode(n->id);
-        if (const LoopProgramPtr program = state.program())
-            for (const Item& item : program->items)
-                if (itemName(item) == name) selection_->selectKernel(name, state.index->shownIn(session_->graphStep(), itemOrigins(item)));
-    }
+    if (asked_.select.isEmpty()) return;
+    const std::string name = asked_.select.toStdString();
+    if (GraphPtr graph = state.index->graphOf(session_->graphStep()))
+        for (const NodePtr& n : graph->nodes) if (n->name == name) return selection_->selectNode(n->id);
+    if (const LoopProgramPtr program = state.program())
+        for (const Item& item : program->items)
+            if (itemName(item) == name) return selection_->selectKernel(name, state.index->shownIn(session_->graphStep(), itemOrigins(item)));
+    notice_->tell(QStringLiteral("Nothing is called %1").arg(asked_.select), QStringLiteral("step %1 has no op and the program no kernel of that name").arg(QString::fromStdString(state.step(std::max(session_->step(), 0)).name)), {});
 }
 
 void MainWindow::showKernel(const QString& item) {

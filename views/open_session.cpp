@@ -85,7 +85,11 @@ void OpenSession::run() {
     engine_->ask<SessionStatePtr>(QStringLiteral("steps"), QStringLiteral("Running the pipeline"),
         [state = state_](const Progress& p) { return runSteps(state, state->options, p); },
         [this](const Result<SessionStatePtr>& r) {
-            if (!r.ok()) return fail(QStringLiteral("The pipeline did not run"), r.error());
+            if (!r.ok()) {
+                fail(QStringLiteral("The pipeline did not run"), r.error());
+                Q_EMIT stepsChanged();  // the list says that it was stopped
+                return;
+            }
             const QString name = currentStep() ? QString::fromStdString(currentStep()->name) : QString();
             state_ = *r;
             missed_ = nullptr;
@@ -120,6 +124,11 @@ void OpenSession::askForCode() {
             Q_EMIT stepsChanged();
             Q_EMIT stepChanged();
             Q_EMIT codeChanged();
+            if (wantedStep_.isEmpty()) return;
+            QStringList names;
+            for (const auto& s : state_->trace->steps) names += QString::fromStdString(s->name);
+            Q_EMIT failed(QStringLiteral("There is no step %1").arg(wantedStep_), QStringLiteral("the steps are %1").arg(names.join(QStringLiteral(", "))), QStringLiteral("LLVM's passes are called llvm:NAME."));
+            wantedStep_.clear();
         }, this);
 }
 

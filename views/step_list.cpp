@@ -216,7 +216,7 @@ void StepList::refresh() {
         if (state->code) text += QStringLiteral(", code %1").arg(durationText(state->codegenSeconds));
         total_->setText(text);
     } else {
-        total_->setText(state ? QStringLiteral("Running the pipeline") : QStringLiteral("Open a file to see its steps."));
+        total_->setText(state ? (session_->engine()->has(QStringLiteral("steps")) ? QStringLiteral("Running the pipeline") : QStringLiteral("Stopped. F5 runs the pipeline.")) : QStringLiteral("Open a file to see its steps."));
     }
     follow();
 }
