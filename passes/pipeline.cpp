@@ -34,9 +34,20 @@ const std::vector<std::string> loopPasses = {
     "parallelize",       // after vectorize_inner: threads share what the vectors left outside
 };
 
-std::vector<std::string> both() {
+const std::vector<std::string> gpuLoopPasses = {
+    "lower_to_loops",    // as above, up to where a CPU is thought of
+    "fuse_post_ops",     //
+    "fuse_pointwise",    //
+    "fuse_reduction",    //
+    "simplify_index",    //
+    "order_kernels",     //
+    "plan_buffers",      //
+    "map_to_gpu",        // in place of vectorize_inner and parallelize: a device has blocks and threads where a core has lanes
+};
+
+std::vector<std::string> afterGraphPasses(const std::vector<std::string>& loops) {
     std::vector<std::string> all = graphPasses;
-    all.insert(all.end(), loopPasses.begin(), loopPasses.end());
+    all.insert(all.end(), loops.begin(), loops.end());
     return all;
 }
 
@@ -50,7 +61,8 @@ void registerAllPasses() {
 #undef FW_PASS
         registerPipeline("graph", graphPasses);
         registerPipeline("loops", loopPasses);
-        registerPipeline("default", both());
+        registerPipeline("default", afterGraphPasses(loopPasses));
+        registerPipeline("gpu", afterGraphPasses(gpuLoopPasses));
     });
 }
 

@@ -97,7 +97,10 @@ Result<RunResult> runGraph(RunMode mode, const GraphPtr& graph, RunState& state,
     }
     const DeviceRunner run = deviceRunner(mode);
     if (!run) return Error{ErrorKind::Device, "this build or machine has no " + std::string(modeName(mode)) + " device", {}, {}};
-    const Trace trace = runPipeline(graph, pipeline);
+    // Blocks and threads in place of vector lanes, unless the caller chose passes of their own.
+    PipelineOptions forDevice = pipeline;
+    if (forDevice.pipeline == "default") forDevice.pipeline = "gpu";
+    const Trace trace = runPipeline(graph, forDevice);
     for (const auto& step : trace.steps)
         if (step->error) return Error(*step->error);
     const LoopProgramPtr program = trace.finalProgram();

@@ -17,7 +17,8 @@
 // carry nothing from one iteration to the next become threads, with the loops directly inside them.
 // The shape follows from memory: neighbouring threads should touch neighbouring elements. Rows of up to `short_row` elements stay with one thread each. A kernel
 // without a spine (a reduction of everything) is one block.
-// Left alone, with a reason: kernels that need more block memory than a block has, or types without a GPU form (not_mapped_to_gpu); they run on the host.
+// Left alone, with a reason: kernels in which no loop has independent iterations, that need more block memory than a block has, or types without a GPU form
+// (not_mapped_to_gpu); they run on the host.
 // Cost: a few walks over each kernel.
 #include <algorithm>
 #include <bit>
@@ -44,6 +45,8 @@ public:
         if (auto why = refusal()) return refuse(*why);
         std::vector<Stmt>* tail = findSpine();
         findRows(*tail);
+        bool hasLoop = std::any_of(kernel_.body.begin(), kernel_.body.end(), [](const Stmt& s) { return s.get<Loop>(); });
+        if (hasLoop && spine_.empty() && rows_.empty()) return refuse("every loop of it carries something from one iteration to the next");
         bool byBlock = !rows_.empty() && (spine_.empty() || prefersBlocks());
         auto why = byBlock ? mapRows(*tail) : mapIterations(*tail);
         if (why) refuse(*why);
