@@ -128,6 +128,8 @@ std::optional<Refusal> loopsAgree(FusionPair& p) {
             break;
         case Reason::indirect_index:
         case Reason::different_offset:
+        case Reason::broadcast_mismatch:
+        case Reason::slice_size_differs:
             r.args.push_back(name);
             break;
         case Reason::loop_order_differs: break;
@@ -197,7 +199,7 @@ std::optional<Refusal> keepsVectors(FusionPair& p) {
         if ((a == va) != (b == vb) && !va.empty() && !vb.empty()) {
             for (BufferId buffer : p.items.reads(p.second))
                 if (contains(p.items.reads(p.first), buffer))
-                    return Refusal{Reason::loop_order_differs, {p.name(p.first), p.name(p.second)}};
+                    return Refusal{Reason::loses_vectors, {p.name(p.first), p.name(p.second), p.program.buffer(buffer).name}};
         }
     return std::nullopt;
 }
@@ -287,8 +289,8 @@ Decision askLadder(FusionPair& pair, bool forced) {
     }
     d.verdict = Verdict::Done;
     d.bytes = pair.sharedBytes;
-    d.reason = pair.dependent ? Reason::fused_loops : Reason::fused_siblings;
-    if (pair.dependent) d.args = {pair.name(pair.first), pair.name(pair.second), int64_t(pair.match->pairs.size()), pair.sharedBytes};
+    d.reason = pair.match->pairs.empty() ? Reason::fused_in_sequence : pair.dependent ? Reason::fused_loops : Reason::fused_siblings;
+    if (d.reason == Reason::fused_loops) d.args = {pair.name(pair.first), pair.name(pair.second), int64_t(pair.match->pairs.size()), pair.sharedBytes};
     else d.args = {pair.name(pair.first), pair.name(pair.second), pair.sharedBytes};
     return d;
 }

@@ -70,6 +70,32 @@ Ranges rangesOf(const Kernel& kernel, const LoopProgram& program) {
     return r;
 }
 
+/// Why two reads of one buffer do not agree, with the loops of both nests paired by position: neighbouring slices, a part of what the other reads, repetition, or order.
+Reason readsDiffer(const Spine& a, const Spine& b, const Access& x, const Access& y, const Ranges& ranges) {
+    ExprMap byPosition;
+    bool sameExtents = a.vars.size() == b.vars.size();
+    for (size_t i = 0; i < a.vars.size() && i < b.vars.size(); ++i) {
+        byPosition.emplace(a.vars[i], Expr::symbol(b.vars[i]));
+        sameExtents &= a.extents[i] == b.extents[i];
+    }
+    auto varies = [](const Access& access, const Spine& spine) {
+        size_t n = 0;
+        for (const std::string& v : spine.vars)
+            for (Expr e : access.index) if (dependsOn(e, v)) { ++n; break; }
+        return n;
+    };
+    if (varies(x, a) < a.vars.size() || varies(y, b) < b.vars.size()) return Reason::broadcast_mismatch;
+    bool constant = true, moved = false;
+    for (size_t k = 0; k < x.index.size() && k < y.index.size(); ++k) {
+        const auto d = simplify(substitute(x.index[k], byPosition) - y.index[k], ranges).asConst();
+        constant &= d.has_value();
+        moved |= d.value_or(0) != 0;
+    }
+    if (constant && moved) return Reason::different_offset;
+    if (constant && !sameExtents) return Reason::slice_size_differs;
+    return Reason::loop_order_differs;
+}
+
 /// Pairs loops of the two spines one after the other; each accepted pair is unified before the next is tried, and rounds go on until nothing is added.
 LoopMatch matchSpines(const Spine& a, const Spine& b, const std::vector<Touch>& touchesA, std::vector<Touch> touchesB, Ranges ranges, bool allowReduction) {
     LoopMatch m;
@@ -80,7 +106,6 @@ LoopMatch matchSpines(const Spine& a, const Spine& b, const std::vector<Touch>& 
     }
     std::vector<bool> usedA(a.vars.size()), usedB(b.vars.size());
     const std::pair<const Touch*, const Touch*>* culprit = nullptr;
-    bool sameExtentSeen = false;
     for (bool added = true; added;) {
         added = false;
         for (size_t j = 0; j < b.vars.size(); ++j) {
@@ -88,7 +113,6 @@ LoopMatch matchSpines(const Spine& a, const Spine& b, const std::vector<Touch>& 
             for (size_t i = 0; i < a.vars.size(); ++i) {
                 if (usedA[i] || (!allowReduction && a.reduction[i])) continue;
                 if (a.extents[i] != b.extents[j]) continue;
-                sameExtentSeen = true;
                 // All ordering pairs must agree; of common reads one is enough to be worth it.
                 bool all = true, any = false;
                 for (const auto& p : conflicts.pairs) {
@@ -124,10 +148,7 @@ LoopMatch matchSpines(const Spine& a, const Spine& b, const std::vector<Touch>& 
     } else if (conflicts.dependent) {
         m.reason = Reason::not_same_element;
     } else {
-        m.reason = Reason::loop_order_differs;
-        if (x.index.size() == y.index.size() && sameExtentSeen)
-            for (size_t k = 0; k < x.index.size(); ++k)
-                if (simplify(x.index[k] - y.index[k], ranges).asConst().value_or(0) != 0) m.reason = Reason::different_offset;
+        m.reason = readsDiffer(a, b, x, y, ranges);
     }
     m.args = {int64_t(x.buffer), indexText(x), indexText(y)};
     return m;

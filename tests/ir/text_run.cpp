@@ -97,8 +97,11 @@ Result<std::string> runOnGraph(const std::string& pipeline, const std::string& t
     else if (onePass && last.status != StepStatus::Changed) out = "unchanged\n";
     else out = printed(last.after, settings);
     if (onePass) return out + reasons(last.decisions, settings);
-    for (const auto& step : trace.steps)
-        if (step->name != "import" && step->status == StepStatus::Changed) out += "step: " + step->name + " " + step->changeSummary + "\n";
+    for (const auto& step : trace.steps) {
+        if (step->name == "import" || step->name == "lower_to_loops") continue;
+        if (step->status == StepStatus::Changed) out += "step: " + step->name + " " + step->changeSummary + "\n";
+        out += reasons(step->decisions, settings);
+    }
     return out;
 }
 
