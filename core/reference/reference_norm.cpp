@@ -38,6 +38,25 @@ template <bool logarithm>
 Result<void> softmax(OpCall& call) { return softmaxInto<logarithm>(call, call.dtype(2)); }
 template <bool logarithm>
 Result<void> innerSoftmax(OpCall& call) { return softmaxInto<logarithm>(call, booleanOr(call, 2, false) ? std::optional<DType>(DType::F32) : std::nullopt); }
+/// Inductor's first half of a softmax: the maximum and the sum of exp(x - maximum), dimension kept.
+Result<void> softmaxStatistics(OpCall& call) {
+    FW_TRY(self, call.tensor(0));
+    FW_TRY(dim, wrapDim(call, integerOr(call, 1, -1), self.dim()));
+    FW_TRY(rows, rowsOver(call, self, {dim}, true));
+    auto maximum = [](const double* x, int64_t n) {
+        double m = -std::numeric_limits<double>::infinity();
+        for (int64_t i = 0; i < n; ++i) m = std::isnan(x[i]) || std::isnan(m) ? NAN : std::max(m, x[i]);
+        return m;
+    };
+    FW_TRY(largest, reduceRows<double>(call, 0, rows, self.dtype(), maximum));
+    FW_TRY(sums, reduceRows<double>(call, 1, rows, self.dtype(), [&](const double* x, int64_t n) {
+        double m = maximum(x, n), s = 0;
+        for (int64_t i = 0; i < n; ++i) s += std::exp(x[i] - m);
+        return s;
+    }));
+    FW_TRY_VOID(give(call, largest));
+    return give(call, sums);
+}
 /// y * (g - sum(g * y)), or g - exp(y) * sum(g) for the logarithm.
 template <bool logarithm>
 Result<void> softmaxBackward(OpCall& call) {
@@ -303,6 +322,22 @@ Result<void> batchNormWithUpdate(OpCall& call) {
     return give(call, reserve);
 }
 
+/// The same without mutation: the moved statistics are results five and six.
+Result<void> batchNormWithUpdateFunctional(OpCall& call) {
+    FW_TRY(bn, normalizeBatch(call, call.optionalTensor(1), call.optionalTensor(2), call.optionalTensor(3), call.optionalTensor(4), true, numberOr(call, 6, 1e-5)));
+    FW_TRY_VOID(give(call, bn.out));
+    FW_TRY_VOID(giveSaved(call, bn, call.optionalTensor(1), true));
+    FW_TRY(reserve, Tensor::empty(DType::U8, {0}));
+    FW_TRY_VOID(give(call, reserve));
+    FW_TRY(runningMean, call.tensor(3));
+    FW_TRY(runningVar, call.tensor(4));
+    FW_TRY(mean, castTo(runningMean, runningMean.dtype()));
+    FW_TRY(variance, castTo(runningVar, runningVar.dtype()));
+    moveRunning(bn, numberOr(call, 5, 0.1), mean, variance);
+    FW_TRY_VOID(give(call, mean));
+    return give(call, variance);
+}
+
 /// Every sample's channel on its own; with running statistics when those are used instead.
 Result<void> instanceNorm(OpCall& call) {
     FW_TRY(self, call.tensor(0));
@@ -343,6 +378,7 @@ void addNormKernels(KernelTable& t) {
     t["aten._log_softmax.default"] = innerSoftmax<true>;
     t["aten._softmax_backward_data.default"] = softmaxBackward<false>;
     t["aten._log_softmax_backward_data.default"] = softmaxBackward<true>;
+    t["prims.prepare_softmax_online.default"] = softmaxStatistics;
     t["aten.layer_norm.default"] = layerNorm;
     t["aten.native_layer_norm.default"] = nativeLayerNorm;
     t["aten.rms_norm.default"] = rmsNorm<false>;
@@ -355,6 +391,7 @@ void addNormKernels(KernelTable& t) {
     t["aten._native_batch_norm_legit_no_training.default"] = batchNormInference;
     t["aten._native_batch_norm_legit_functional.default"] = batchNormFunctional;
     t["aten._batch_norm_with_update.default"] = batchNormWithUpdate;
+    t["aten._batch_norm_with_update_functional.default"] = batchNormWithUpdateFunctional;
     t["aten.instance_norm.default"] = instanceNorm;
 }
 

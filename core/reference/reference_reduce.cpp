@@ -70,6 +70,12 @@ Result<void> sumDims(OpCall& call) {
     FW_TRY(dims, dimsOf(call, 1));
     return sumInto(call, self, dims, booleanOr(call, 2, false), call.dtype(3), skipNan);
 }
+/// prims.sum(inp, dims, output_dtype).
+Result<void> primsSum(OpCall& call) {
+    FW_TRY(self, call.tensor(0));
+    FW_TRY(dims, dimsOf(call, 1));
+    return sumInto(call, self, dims, false, call.dtype(2).value_or(self.dtype()), false);
+}
 Result<void> sumToSize(OpCall& call) {
     FW_TRY(self, call.tensor(0));
     FW_TRY(sizes, call.ints(1));
@@ -420,6 +426,7 @@ Result<void> hash(OpCall& call) {
 void addReduceKernels(KernelTable& t) {
     t["aten.sum.default"] = sumAll;
     t["aten.sum.dim_IntList"] = sumDims<false>;
+    t["prims.sum.default"] = primsSum;
     t["aten.nansum.default"] = sumDims<true>;
     t["aten.sum_to_size.default"] = sumToSize;
     t["aten.mean.default"] = meanAll;

@@ -37,6 +37,7 @@ const KernelTable& kernels() {
         addLossKernels(t);
         addComplexKernels(t);
         addFftKernels(t);
+        addBackwardKernels(t);
         return t;
     }();
     return table;
@@ -66,6 +67,38 @@ const std::map<std::string, std::string, std::less<>>& sameOps() {
         {"_unsafe_index", "index"}, {"_unsafe_index_put", "index_put"}, {"_reshape_alias", "as_strided"}, {"_adaptive_avg_pool2d", "adaptive_avg_pool2d"},
         {"_adaptive_avg_pool3d", "adaptive_avg_pool3d"}, {"special_softmax", "softmax"}, {"special_log_softmax", "log_softmax"}, {"ger", "outer"}};
     return names;
+}
+
+/// Whole targets whose overload differs from the one that computes the same.
+const std::map<std::string, std::string, std::less<>>& sameTargets() {
+    static const std::map<std::string, std::string, std::less<>> targets = {
+        {"aten.swapaxes.default", "aten.transpose.int"}, {"aten.swapdims.default", "aten.transpose.int"}, {"aten.pow_.Tensor", "aten.pow.Tensor_Tensor"},
+        {"aten.pow_.Scalar", "aten.pow.Tensor_Scalar"}, {"aten.floor_divide_.Tensor", "aten.floor_divide.default"},
+        {"aten.float_power_.Tensor", "aten.float_power.Tensor_Tensor"}, {"aten.float_power_.Scalar", "aten.float_power.Tensor_Scalar"},
+        {"aten.ldexp_.default", "aten.ldexp.Tensor"}, {"aten.special_softmax.default", "aten.softmax.int"}, {"aten.special_log_softmax.default", "aten.log_softmax.int"},
+        {"aten.special_xlogy.default", "aten.xlogy.Tensor"}, {"aten.special_xlogy.other_scalar", "aten.xlogy.Tensor"}, {"aten.special_xlogy.self_scalar", "aten.xlogy.Tensor"},
+        {"prims.where.default", "aten.where.self"}, {"prims.pow.default", "aten.pow.Tensor_Tensor"}, {"prims.shift_left.default", "aten.bitwise_left_shift.Tensor"},
+        {"prims.shift_right_arithmetic.default", "aten.bitwise_right_shift.Tensor"}, {"prims.bitwise_not.default", "aten.bitwise_not.default"},
+        {"prims.transpose.default", "aten.permute.default"}, {"prims.squeeze.default", "aten.squeeze.dims"}, {"prims.view_of.default", "aten.alias.default"},
+        {"prims.amax.default", "aten.amax.default"}, {"prims.amin.default", "aten.amin.default"}, {"prims.conj.default", "aten.conj.default"},
+        {"prims.real.default", "aten.real.default"}, {"prims.imag.default", "aten.imag.default"}, {"prims.nextafter.default", "aten.nextafter.default"},
+        {"prims.frexp.default", "aten.frexp.Tensor"}, {"prims.erf_inv.default", "aten.erfinv.default"}, {"prims.bessel_i0.default", "aten.i0.default"},
+        {"prims.bessel_i0e.default", "aten.special_i0e.default"}, {"prims.bessel_i1.default", "aten.special_i1.default"}, {"prims.bessel_i1e.default", "aten.special_i1e.default"},
+        {"prims.bessel_j0.default", "aten.special_bessel_j0.default"}, {"prims.bessel_j1.default", "aten.special_bessel_j1.default"},
+        {"prims.erfcx.default", "aten.special_erfcx.default"}, {"prims.ndtri.default", "aten.special_ndtri.default"}, {"prims.zeta.default", "aten.special_zeta.default"},
+        {"prims.spherical_bessel_j0.default", "aten.special_spherical_bessel_j0.default"}, {"prims.scalar_tensor.default", "aten.scalar_tensor.default"}};
+    return targets;
+}
+
+/// Overloads that differ only in which operands are numbers share the row of the tensor form: "x_scalar", "n_scalar", "Scalar_Tensor" ...
+std::string overTensors(const Name& n) {
+    static const std::set<std::string> mixed = {"n_scalar", "x_scalar", "other_scalar", "self_scalar", "Scalar_Tensor", "Tensor_Scalar"};
+    if (!mixed.count(n.overload)) return {};
+    for (const char* overload : {"default", "Tensor"}) {
+        std::string target = n.space + "." + n.base + "." + overload;
+        if (hasPointwise(target)) return target;
+    }
+    return {};
 }
 
 /// prims share ATen's names: prims.sin.default is aten.sin.default, prims.add.default is aten.add.Tensor.
@@ -148,8 +181,10 @@ Result<void> renamedKernel(OpCall& call) { return callAs(functionalTarget(call.n
 }  // namespace
 
 std::string functionalTarget(std::string_view target) {
+    if (auto same = sameTargets().find(target); same != sameTargets().end()) return same->second;
     Name n = split(target);
-    if (n.base.empty()) return std::string(target);
+    if (n.base.empty() || hasPointwise(target)) return std::string(target);
+    if (std::string tensors = overTensors(n); !tensors.empty()) return tensors;
     if (isInPlace(n.base)) n.base.pop_back();
     if (n.space == "prims") return fromPrims(n);
     if (auto same = sameOps().find(n.base); same != sameOps().end()) n.base = same->second;

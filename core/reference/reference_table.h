@@ -30,6 +30,7 @@ void addLossKernels(KernelTable&);
 void addStatisticsKernels(KernelTable&);
 void addComplexKernels(KernelTable&);
 void addFftKernels(KernelTable&);
+void addBackwardKernels(KernelTable&);
 void addElementwiseKernels(KernelTable&);
 void addEinsumKernels(KernelTable&);
 
