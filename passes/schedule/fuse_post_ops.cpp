@@ -98,19 +98,27 @@ Expr flatOf(const LoopProgram& program, const Access& a, const Ranges& ranges) {
 
 /// The operand of a binary post-op as a window of the result's shape: strides 0 where it repeats.
 std::optional<BufferView> operandView(const LoopProgram& program, const Access& operand, const Access& result, const BufferView& shape, const Ranges& ranges) {
-    // Result coordinate k is one loop variable (or constant 0); the operand must be affine in those variables.
+    // Result coordinate k is one loop variable (or constant 0); the operand must be affine in those variables. The call may see the result with
+    // other dims of size 1 than its reader does: the dims that vary correspond in order.
     Expr flat = flatOf(program, operand, ranges);
     BufferView v;
     v.buffer = operand.buffer;
     v.sizes = shape.sizes;
+    v.strides.assign(shape.sizes.size(), Expr(0));
+    size_t d = 0;
     for (Expr e : result.index) {
-        if (e.isConst(0)) { v.strides.push_back(0); continue; }
-        if (!e.isSymbol()) return std::nullopt;
+        if (e.isConst(0)) continue;
+        while (d < shape.sizes.size() && shape.sizes[d].isConst(1)) ++d;
+        if (!e.isSymbol() || d == shape.sizes.size()) return std::nullopt;
+        auto extent = ranges.find(e.name());
+        if (extent == ranges.end() || !extent->second.max || simplify(*extent->second.max + 1 - shape.sizes[d], program.symbols) != Expr(0)) return std::nullopt;
         auto f = affineIn(flat, e.name());
         if (!f) return std::nullopt;
-        v.strides.push_back(f->coefficient);
+        v.strides[d++] = f->coefficient;
         flat = f->rest;
     }
+    while (d < shape.sizes.size() && shape.sizes[d].isConst(1)) ++d;
+    if (d != shape.sizes.size()) return std::nullopt;
     for (const auto& s : symbolsOf(flat)) if (s[0] == 'i' || s[0] == 'r' || s[0] == '%') return std::nullopt;
     for (Expr e : v.strides) for (const auto& s : symbolsOf(e)) if (s[0] == 'i' || s[0] == '%') return std::nullopt;
     v.offset = flat;
