@@ -77,6 +77,13 @@ V VectorMath::roughReciprocal(V x) {
         return b_.CreateIntrinsic(id, {}, {v[0], v[0], llvm::ConstantInt::get(lanes == 16 ? b_.getInt16Ty() : b_.getInt8Ty(), ~0ull)});
     });
 }
+V VectorMath::roughRsqrt(V x) {
+    return perRegister({x}, [&](const std::vector<V>& v, unsigned lanes) -> V {
+        auto id = lanes == 16 ? llvm::Intrinsic::x86_avx512_rsqrt14_ps_512
+                  : lanes == 8 ? llvm::Intrinsic::x86_avx512_rsqrt14_ps_256 : llvm::Intrinsic::x86_avx512_rsqrt14_ps_128;
+        return b_.CreateIntrinsic(id, {}, {v[0], v[0], llvm::ConstantInt::get(lanes == 16 ? b_.getInt16Ty() : b_.getInt8Ty(), ~0ull)});
+    });
+}
 V VectorMath::perRegister(const std::vector<V>& args, const std::function<V(const std::vector<V>&, unsigned)>& f) {
     unsigned lanes = llvm::cast<llvm::FixedVectorType>(args[0]->getType())->getNumElements(), step = std::min(lanes, 16u);
     if (step == lanes) return f(args, step);
@@ -338,7 +345,15 @@ V VectorMath::atan(V x) {
     y = copysign(select(inverted, b_.CreateFSub(constant(x, 0x1.921fb6p+0), y), y), x);
     return select(isNan(x), x, y);
 }
-V VectorMath::rsqrt(V x) { return b_.CreateFDiv(constant(x, 1), sqrt(x)); }
+V VectorMath::rsqrt(V x) {
+    if (!hasScale(x)) return b_.CreateFDiv(constant(x, 1), sqrt(x));
+    // 14 bits, then one Newton step: y + y/2 * (1 - x*y*y) leaves 3/8 e^2 < 2^-27. A square root and a division would keep the divider busy for 40 cycles.
+    V y = roughRsqrt(x);
+    V e = fma(b_.CreateFNeg(b_.CreateFMul(x, y)), y, constant(x, 1));
+    V refined = fma(b_.CreateFMul(y, constant(x, 0.5)), e, y);
+    // Zero and infinity have exact answers already (infinity and zero), where the step makes 0 * infinity.
+    return select(isNan(refined), y, refined);
+}
 
 V VectorMath::pow(V x, V y) {
     llvm::Type* wide = withElement(x->getType(), b_.getDoubleTy());

@@ -68,6 +68,7 @@ private:
     bool hasScale(V x) const;
     /// 1/x to 14 bits for 1 <= x < 2^126; only where hasScale.
     V roughReciprocal(V x);
+    V roughRsqrt(V x);
     /// Cuts vectors into registers, calls `f(pieces, lanes of a register)` and puts the results together again.
     V perRegister(const std::vector<V>& args, const std::function<V(const std::vector<V>&, unsigned)>& f);
     V clamp(V x, double low, double high);  ///< keeps NaN where hasScale, else turns it into `low`
