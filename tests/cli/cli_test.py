@@ -136,7 +136,7 @@ def export_compiles(target, suffix):
             return f"no {suffix} file or no manifest"
         if suffix == ".cpp":
             for k in kernels:
-                p = subprocess.run(["g++", "-std=c++17", "-Wall", "-Wextra", "-Werror", "-O1", "-c", str(k), "-o", folder + "/k.o"], capture_output=True, text=True)
+                p = subprocess.run(["g++", "-std=c++17", "-fopenmp", "-Wall", "-Wextra", "-Werror", "-O1", "-c", str(k), "-o", folder + "/k.o"], capture_output=True, text=True)
                 if p.returncode:
                     return p.stderr[:300]
     finally:
