@@ -69,7 +69,7 @@ for p in passes:
         bad.append(f"{homes[0]} does not define pass_{p}")
     if f'.name = "{p}"' not in text[homes[0]]:
         bad.append(f"{homes[0]} gives its pass another name")
-    if "before:" not in text[homes[0]].split("#include")[0]:
+    if not re.search(r"before|becomes", text[homes[0]].split("#include")[0], re.I):
         bad.append(f"{homes[0]} shows no IR before and after in its header comment")
     if not any(re.search(rf"/{p}\.(gir|lir)$", f) for f in files if f.startswith("tests/ir/")):
         bad.append(f"{p} has no text test tests/ir/*/{p}.gir|.lir")
