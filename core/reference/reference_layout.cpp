@@ -204,7 +204,8 @@ Result<void> repeatInterleave(OpCall& call) {
     }
     Sizes source;
     for (size_t i = 0; i < counts.size(); ++i) {
-        if (counts[i] < 0 || counts[i] > (int64_t(1) << 32)) return badCall(call, "repeat out of range");
+        constexpr int64_t longest = int64_t(1) << 31;  // a guess; beyond it the list of places alone takes 16 GiB
+        if (counts[i] < 0 || counts[i] > longest - int64_t(source.size())) return badCall(call, "repeat out of range");
         source.insert(source.end(), size_t(counts[i]), int64_t(i));
     }
     Sizes sizes = from.sizes();
