@@ -111,7 +111,7 @@ TEST(Products, EinsumContractsLabels) {
 
 TEST(Products, ConvolutionsWithEveryOption) {
     struct Case { int64_t in, out, size, kernel, stride, pad, dilation, groups; };
-    const Case cases[] = {{3, 8, 9, 3, 1, 1, 1, 1}, {4, 6, 8, 3, 2, 0, 1, 2}, {6, 6, 7, 3, 1, 2, 2, 6}, {5, 7, 6, 1, 1, 0, 1, 1}, {1, 1, 5, 5, 1, 0, 1, 1}, {16, 32, 12, 3, 2, 1, 1, 1}};
+    const Case cases[] = {{3, 8, 9, 3, 1, 1, 1, 1}, {4, 6, 8, 3, 2, 0, 1, 2}, {6, 6, 7, 3, 1, 2, 2, 6}, {5, 7, 6, 1, 1, 0, 1, 1}, {5, 7, 1, 1, 1, 0, 1, 1}, {1, 1, 5, 5, 1, 0, 1, 1}, {16, 32, 12, 3, 2, 1, 1, 1}};
     for (const Case& c : cases)
         for (DType type : {DType::F32, DType::F64, DType::BF16})
             for (bool last : {false, true}) {
