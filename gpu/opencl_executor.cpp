@@ -156,8 +156,11 @@ private:
         std::set<BufferId> escaping, written;
         for (const ProgramOutput& o : program_.outputs)
             if (auto* v = std::get_if<BufferView>(&o.value)) escaping.insert(v->buffer);
-        for (const Item& item : program_.items)
+        for (const Item& item : program_.items) {
             for (BufferId id : writesOf(item)) written.insert(id);
+            for (BufferId id : readsOf(item)) read_.insert(id);
+        }
+        read_.insert(escaping.begin(), escaping.end());
         std::map<int, int> slotMemory;
         std::map<int, size_t> slotBytes;
         auto shares = [&](const Buffer& b) { return b.kind == BufferKind::Intermediate && !escaping.count(b.id) && b.slot >= 0; };
@@ -259,7 +262,7 @@ private:
         if (auto* call = std::get_if<std::shared_ptr<const LibraryCall>>(&item)) {
             cpu::BindContext context;
             context.view = binder;
-            context.sameAddress = [this](BufferId a, BufferId b) { return base_[size_t(a)] && base_[size_t(a)] == base_[size_t(b)]; };
+            context.sameAddress = [this](BufferId a, BufferId b) { return a == b || (base_[size_t(a)] && base_[size_t(a)] == base_[size_t(b)]); };
             FW_TRY(bound, cpu::bindLibraryCall(**call, context));
             return bound->run(base_.data(), 1);
         }
@@ -268,6 +271,7 @@ private:
             context.view = binder;
             context.number = [this](Expr e) { return number(e); };
             context.tensor = [this](const cpu::ConcreteView& v) { return tensorOver(v); };
+            context.isRead = [this](BufferId id) { return read_.count(id) > 0; };
             context.base = base_.data();
             fallbacks_.push_back((*call)->node->target);
             return cpu::runExternCall(**call, context);
@@ -319,6 +323,7 @@ private:
     const RunOptions& options_;
     std::map<std::string, int64_t, std::less<>> symbols_;
     std::vector<BoundBuffer> buffers_;
+    std::set<BufferId> read_;        ///< by an item, or as an output
     std::vector<std::byte*> base_;
     std::vector<Memory> memory_;
     std::vector<PlannedLaunch> launches_;
