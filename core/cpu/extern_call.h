@@ -10,6 +10,8 @@ struct ExternContext {
     std::function<Result<int64_t>(Expr)> number;
     /// A tensor over the memory of a view.
     std::function<Result<Tensor>(const ConcreteView&)> tensor;
+    /// Whether anything reads a buffer: results that nothing reads may have any shape (PyTorch's embedding_bag fills some or not).
+    std::function<bool(BufferId)> isRead;
     std::byte* const* base = nullptr;
 };
 Result<void> runExternCall(const ExternCall&, const ExternContext&);

@@ -53,6 +53,9 @@ Result<void> ProgramBinding::layOut() {
     for (const ProgramOutput& o : program_.outputs)
         if (auto* v = std::get_if<BufferView>(&o.value)) escaping.insert(v->buffer);
     buffers_.resize(program_.buffers.size());
+    for (const Item& item : program_.items)
+        for (BufferId id : readsOf(item)) buffers_[size_t(id)].read = true;
+    for (BufferId id : escaping) buffers_[size_t(id)].read = true;
     recycled_.resize(program_.buffers.size());
     base_.assign(program_.buffers.size(), nullptr);
     std::vector<size_t> slotBytes(program_.slots.size(), 0);
@@ -230,6 +233,7 @@ Result<void> ProgramBinding::runItem(size_t i) {
         context.view = [this](const BufferView& v) { return view(v); };
         context.number = [this](Expr e) { return number(e); };
         context.tensor = [this](const ConcreteView& v) { return tensorOver(v); };
+        context.isRead = [this](BufferId id) { return buffers_[size_t(id)].read; };
         context.base = base_.data();
         return runExternCall(**call, context);
     }

@@ -53,6 +53,7 @@ private:
     struct BoundBuffer {
         ConcreteView shape;             ///< whole buffer, offset 0
         size_t bytes = 0;               ///< extent
+        bool read = false;              ///< by an item or as a result
         bool fresh = false;             ///< escapes: allocated anew for every run
         Tensor tensor;                  ///< Input, Constant, fresh: what it holds now
         std::vector<std::byte**> uses;  ///< places in the items' tables
