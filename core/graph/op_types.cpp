@@ -3,6 +3,8 @@
 
 #include <fmt/format.h>
 
+#include <stdexcept>
+
 namespace fw {
 namespace {
 
@@ -220,9 +222,20 @@ Result<Types> inferTypes(const Node& node, const std::function<const ValueType*(
     auto rule = ruleTable().find(op->shapeRule);
     if (rule == ruleTable().end()) return unsupported(fmt::format("{} ({}): the op has no shape rule in ops.def", node.name, node.target));
     try {
-        return rule->second(TypeContext(node, *op, typeOf, ranges));
+        Types types = rule->second(TypeContext(node, *op, typeOf, ranges));
+        for (const ValueType& type : types) {
+            const TensorType* t = std::get_if<TensorType>(&type);
+            if (!t) continue;
+            bool sound = t->strides.size() == t->sizes.size();
+            for (Expr size : t->sizes) sound = sound && !(size.isConst() && size.constant() < 0);
+            if (!sound) return badInput(fmt::format("{} ({}): the result would be {}", node.name, node.target, describeType(type, true)));
+        }
+        return types;
     } catch (const RuleFailure& failure) {
         return failure.error;
+    } catch (const std::out_of_range&) {
+        // A rule asked a tensor for a dimension that it does not have.
+        return badInput(fmt::format("{} ({}): an operand has too few dimensions", node.name, node.target));
     }
 }
 

@@ -41,8 +41,8 @@ Types emptyPermuted(const TypeContext& c) {
     const auto layout = c.dims("physical_layout", int(out.sizes.size()));
     if (layout.size() != out.sizes.size()) c.fail("physical_layout must name every dimension");
     for (size_t i = layout.size(); i-- > 0;) {
-        out.strides[size_t(layout[i])] = stride;
-        stride = stride * out.sizes[size_t(layout[i])];
+        out.strides.at(size_t(layout.at(i))) = stride;
+        stride = stride * out.sizes.at(size_t(layout.at(i)));
     }
     return one(out);
 }
@@ -127,7 +127,7 @@ Types randint(const TypeContext& c) {
 }
 Types normal(const TypeContext& c) {
     const auto tensors = c.allTensors();
-    return one(makeTensor(tensors.at(0)->dtype, broadcast(c, tensors), tensors[0]->device));
+    return one(makeTensor(tensors.at(0)->dtype, broadcast(c, tensors), tensors.at(0)->device));
 }
 Types multinomial(const TypeContext& c) {
     Sizes sizes = c.self().sizes;

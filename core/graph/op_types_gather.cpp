@@ -13,8 +13,8 @@ Types cat(const TypeContext& c) {
     for (const TensorType* t : tensors) {
         if (!t) c.fail("every operand of cat must be a tensor");
         p.add(*t);
-        const bool legacyEmpty = t->sizes.size() == 1 && t->sizes[0].isConst(0);  // torch skips these
-        if (!first || (first->sizes.size() == 1 && first->sizes[0].isConst(0) && !legacyEmpty)) first = t;
+        const bool legacyEmpty = t->sizes.size() == 1 && t->sizes.at(0).isConst(0);  // torch skips these
+        if (!first || (first->sizes.size() == 1 && first->sizes.at(0).isConst(0) && !legacyEmpty)) first = t;
     }
     if (!first) c.fail("cat needs at least one tensor");
     const size_t d = size_t(c.dim("dim", int(first->sizes.size())));
@@ -24,41 +24,41 @@ Types cat(const TypeContext& c) {
     bool channelsLast = true;
     for (const TensorType* t : tensors) {
         if (t->sizes.size() != sizes.size()) {
-            if (t->sizes.size() == 1 && t->sizes[0].isConst(0)) continue;
+            if (t->sizes.size() == 1 && t->sizes.at(0).isConst(0)) continue;
             c.fail("all tensors must have the same number of dimensions");
         }
-        total = total + t->sizes[d];
+        total = total + t->sizes.at(d);
         channelsLast = channelsLast && isChannelsLast(c, *t) && !isContiguousLike(c, t->sizes, stridesOf(*t));
     }
-    sizes[d] = total;
+    sizes.at(d) = total;
     TensorType out = makeTensor(p.result(), sizes, first->device);
     if (channelsLast) out.strides = channelsLastStrides(sizes);
     return one(out);
 }
 Types stack(const TypeContext& c) {
     const auto tensors = c.tensors("tensors");
-    if (tensors.empty() || !tensors[0]) c.fail("stack needs at least one tensor");
+    if (tensors.empty() || !tensors.at(0)) c.fail("stack needs at least one tensor");
     Promotion p;
     for (const TensorType* t : tensors) {
         if (!t) c.fail("every operand of stack must be a tensor");
         p.add(*t);
     }
-    Sizes sizes = tensors[0]->sizes;
+    Sizes sizes = tensors.at(0)->sizes;
     const int d = c.dim("dim", int(sizes.size()) + 1);
     sizes.insert(sizes.begin() + d, Expr(int64_t(tensors.size())));
-    return one(makeTensor(p.result(), sizes, tensors[0]->device));
+    return one(makeTensor(p.result(), sizes, tensors.at(0)->device));
 }
 /// hstack, vstack, dstack, column_stack, block_diag, cartesian_prod: reshape, then cat.
 Types stackLike(const TypeContext& c) {
     const auto tensors = c.tensors("tensors");
-    if (tensors.empty() || !tensors[0]) c.fail("needs at least one tensor");
+    if (tensors.empty() || !tensors.at(0)) c.fail("needs at least one tensor");
     const std::string& name = c.node.target;
     Promotion p;
     for (const TensorType* t : tensors) {
         if (!t) c.fail("every operand must be a tensor");
         p.add(*t);
     }
-    const Device& device = tensors[0]->device;
+    const Device& device = tensors.at(0)->device;
     if (name.starts_with("aten.cartesian_prod")) {
         Expr rows = 1;
         for (const TensorType* t : tensors) rows = rows * product(t->sizes);
@@ -67,7 +67,7 @@ Types stackLike(const TypeContext& c) {
     if (name.starts_with("aten.block_diag")) {
         Expr rows = 0, columns = 0;
         for (const TensorType* t : tensors) {
-            rows = rows + (t->sizes.size() == 2 ? t->sizes[0] : Expr(1));
+            rows = rows + (t->sizes.size() == 2 ? t->sizes.at(0) : Expr(1));
             columns = columns + (t->sizes.empty() ? Expr(1) : t->sizes.back());
         }
         return one(makeTensor(p.result(), {rows, columns}, device));
@@ -86,7 +86,7 @@ Types stackLike(const TypeContext& c) {
         }
         return out;
     };
-    Sizes sizes = shaped(tensors[0]->sizes);
+    Sizes sizes = shaped(tensors.at(0)->sizes);
     size_t d = 0;
     if (name.starts_with("aten.hstack")) d = sizes.size() == 1 ? 0 : 1;
     if (name.starts_with("aten.column_stack")) d = 1;
@@ -104,9 +104,9 @@ Types index(const TypeContext& c) {
     Sizes indexSizes;
     std::vector<size_t> places;
     for (size_t i = 0; i < indices.size(); ++i) {
-        if (!indices[i]) continue;
-        if (isBool(indices[i]->dtype) || indices[i]->dtype == DType::U8) c.unknown("the size depends on a mask's values");
-        indexSizes = broadcastSizes(c, indexSizes, indices[i]->sizes);
+        if (!indices.at(i)) continue;
+        if (isBool(indices.at(i)->dtype) || indices.at(i)->dtype == DType::U8) c.unknown("the size depends on a mask's values");
+        indexSizes = broadcastSizes(c, indexSizes, indices.at(i)->sizes);
         places.push_back(i);
     }
     if (places.empty()) return one(self);
@@ -115,7 +115,7 @@ Types index(const TypeContext& c) {
     if (!adjacent) sizes = indexSizes;
     for (size_t i = 0; i < self.sizes.size(); ++i) {
         if (adjacent && i == places.front()) sizes.insert(sizes.end(), indexSizes.begin(), indexSizes.end());
-        if (i >= indices.size() || !indices[i]) sizes.push_back(self.sizes[i]);
+        if (i >= indices.size() || !indices.at(i)) sizes.push_back(self.sizes.at(i));
     }
     return one(makeTensor(self.dtype, sizes, self.device));
 }
@@ -128,16 +128,16 @@ Types takeAlongDim(const TypeContext& c) {
     const size_t d = size_t(c.dim("dim", int(self.sizes.size())));
     Sizes a = self.sizes, b = indices.sizes;
     if (d >= a.size() || d >= b.size()) c.fail("self and indices need the same dimensions");
-    const Expr picked = b[d];
-    a[d] = b[d] = 1;
+    const Expr picked = b.at(d);
+    a.at(d) = b.at(d) = 1;
     Sizes sizes = broadcastSizes(c, a, b);
-    sizes[d] = picked;
+    sizes.at(d) = picked;
     return one(makeTensor(self.dtype, sizes, self.device));
 }
 Types indexSelect(const TypeContext& c) {
     const TensorType &self = c.self(), &index = c.tensor("index");
     Sizes sizes = self.sizes;
-    if (!sizes.empty()) sizes[size_t(c.dim("dim", int(sizes.size())))] = product(index.sizes);
+    if (!sizes.empty()) sizes.at(size_t(c.dim("dim", int(sizes.size())))) = product(index.sizes);
     return one(makeTensor(self.dtype, sizes, self.device));
 }
 Types flip(const TypeContext& c) {
@@ -151,7 +151,7 @@ Types rot90(const TypeContext& c) {
     Sizes sizes = self.sizes;
     const auto dims = c.dims("dims", int(sizes.size()));
     if (dims.size() != 2) c.fail("rot90 needs two dimensions");
-    if (c.constant("k") % 2 != 0) std::swap(sizes[size_t(dims[0])], sizes[size_t(dims[1])]);
+    if (c.constant("k") % 2 != 0) std::swap(sizes.at(size_t(dims.at(0))), sizes.at(size_t(dims.at(1))));
     return one(makeTensor(self.dtype, sizes, self.device));
 }
 Types repeat(const TypeContext& c) {
@@ -161,7 +161,7 @@ Types repeat(const TypeContext& c) {
         while (repeats.size() < sizes.size()) repeats.insert(repeats.begin(), Expr(1));
     if (repeats.size() < sizes.size()) c.fail("repeat needs at least as many entries as dimensions");
     while (sizes.size() < repeats.size()) sizes.insert(sizes.begin(), Expr(1));
-    for (size_t i = 0; i < sizes.size(); ++i) sizes[i] = sizes[i] * repeats[i];
+    for (size_t i = 0; i < sizes.size(); ++i) sizes.at(i) = sizes.at(i) * repeats.at(i);
     return one(makeTensor(self.dtype, sizes, self.device));
 }
 Types repeatInterleave(const TypeContext& c) {
@@ -169,9 +169,9 @@ Types repeatInterleave(const TypeContext& c) {
     Sizes sizes = c.has("dim") ? self.sizes : Sizes{product(self.sizes)};
     const size_t d = c.has("dim") ? size_t(c.dim("dim", int(sizes.size()))) : 0;
     if (sizes.empty()) sizes = {Expr(1)};
-    if (c.has("output_size")) sizes[d] = c.integer("output_size");
-    else if (c.arg("repeats").is<ValueRef>() && c.schema.args[1].type == "Tensor") c.unknown("the size depends on the repeats");
-    else sizes[d] = sizes[d] * c.integer("repeats");
+    if (c.has("output_size")) sizes.at(d) = c.integer("output_size");
+    else if (c.arg("repeats").is<ValueRef>() && c.schema.args.at(1).type == "Tensor") c.unknown("the size depends on the repeats");
+    else sizes.at(d) = sizes.at(d) * c.integer("repeats");
     return one(makeTensor(self.dtype, sizes, self.device));
 }
 Types dataDependent(const TypeContext& c) { c.unknown("the size of the result is known only at run time"); }
@@ -208,14 +208,14 @@ Types argsort(const TypeContext& c) {
 Types topk(const TypeContext& c) {
     const TensorType& self = c.self();
     Sizes sizes = self.sizes;
-    if (!sizes.empty()) sizes[size_t(c.dim("dim", int(sizes.size())))] = c.integer("k");
+    if (!sizes.empty()) sizes.at(size_t(c.dim("dim", int(sizes.size())))) = c.integer("k");
     return {makeTensor(self.dtype, sizes, self.device), makeTensor(DType::I64, sizes, self.device)};
 }
 Types embedding(const TypeContext& c) {
     const TensorType &weight = c.tensor("weight"), &indices = c.tensor("indices");
     if (weight.sizes.size() != 2) c.fail("the weight must have 2 dimensions");
     Sizes sizes = indices.sizes;
-    sizes.push_back(weight.sizes[1]);
+    sizes.push_back(weight.sizes.at(1));
     return one(makeTensor(weight.dtype, sizes, weight.device));
 }
 Types embeddingBag(const TypeContext& c) {
@@ -237,17 +237,17 @@ Types embeddingBackward(const TypeContext& c) {
 Types chunkCat(const TypeContext& c) {
     const auto tensors = c.tensors("tensors");
     const int64_t d = c.constant("dim"), chunks = c.constant("num_chunks");
-    if (tensors.empty() || !tensors[0] || d < 0 || size_t(d) >= tensors[0]->sizes.size()) c.fail("bad operands");
-    Sizes sizes(tensors[0]->sizes.begin(), tensors[0]->sizes.begin() + d);
+    if (tensors.empty() || !tensors.at(0) || d < 0 || size_t(d) >= tensors.at(0)->sizes.size()) c.fail("bad operands");
+    Sizes sizes(tensors.at(0)->sizes.begin(), tensors.at(0)->sizes.begin() + d);
     sizes.push_back(chunks);
     Expr total = 0;
     for (const TensorType* t : tensors) {
         Expr inner = c.simplified(ceilDiv(t->sizes.at(size_t(d)), chunks));
-        for (size_t i = size_t(d) + 1; i < t->sizes.size(); ++i) inner = inner * t->sizes[i];
+        for (size_t i = size_t(d) + 1; i < t->sizes.size(); ++i) inner = inner * t->sizes.at(i);
         total = total + inner;
     }
     sizes.push_back(total);
-    return one(makeTensor(tensors[0]->dtype, sizes, tensors[0]->device));
+    return one(makeTensor(tensors.at(0)->dtype, sizes, tensors.at(0)->device));
 }
 
 }  // namespace

@@ -28,15 +28,15 @@ Types mm(const TypeContext& c) {
     const TensorType &a = c.self(), &b = second(c);
     needRank(c, a, 2);
     needRank(c, b, 2);
-    needEqual(c, a.sizes[1], b.sizes[0]);
-    return one(makeTensor(c.dtype("out_dtype").value_or(a.dtype), {a.sizes[0], b.sizes[1]}, a.device));
+    needEqual(c, a.sizes.at(1), b.sizes.at(0));
+    return one(makeTensor(c.dtype("out_dtype").value_or(a.dtype), {a.sizes.at(0), b.sizes.at(1)}, a.device));
 }
 Types bmm(const TypeContext& c) {
     const TensorType &a = c.self(), &b = second(c);
     needRank(c, a, 3);
     needRank(c, b, 3);
-    needEqual(c, a.sizes[2], b.sizes[1]);
-    return one(makeTensor(c.dtype("out_dtype").value_or(a.dtype), {a.sizes[0], a.sizes[1], b.sizes[2]}, a.device));
+    needEqual(c, a.sizes.at(2), b.sizes.at(1));
+    return one(makeTensor(c.dtype("out_dtype").value_or(a.dtype), {a.sizes.at(0), a.sizes.at(1), b.sizes.at(2)}, a.device));
 }
 Types mv(const TypeContext& c) { return one(makeTensor(c.self().dtype, {c.self().sizes.at(0)}, c.self().device)); }
 Types addmm(const TypeContext& c) {
@@ -46,14 +46,14 @@ Types addmm(const TypeContext& c) {
         needRank(c, c.tensor(name), rank);
         return c.tensor(name);
     };
-    if (t.starts_with("aten.addmv")) return one(makeTensor(self.dtype, {rowsOf("mat", 2).sizes[0]}, self.device));
-    if (t.starts_with("aten.addr")) return one(makeTensor(promoted(c), {rowsOf("vec1", 1).sizes[0], rowsOf("vec2", 1).sizes[0]}, self.device));
+    if (t.starts_with("aten.addmv")) return one(makeTensor(self.dtype, {rowsOf("mat", 2).sizes.at(0)}, self.device));
+    if (t.starts_with("aten.addr")) return one(makeTensor(promoted(c), {rowsOf("vec1", 1).sizes.at(0), rowsOf("vec2", 1).sizes.at(0)}, self.device));
     const bool batched = c.schema.indexOf("batch1") >= 0;
     const TensorType &a = rowsOf(batched ? "batch1" : "mat1", batched ? 3 : 2), &b = rowsOf(batched ? "batch2" : "mat2", batched ? 3 : 2);
     const size_t rows = batched ? 1 : 0;
-    needEqual(c, a.sizes[rows + 1], b.sizes[rows]);
-    Sizes sizes{a.sizes[rows], b.sizes[rows + 1]};
-    if (t.starts_with("aten.baddbmm")) sizes.insert(sizes.begin(), a.sizes[0]);
+    needEqual(c, a.sizes.at(rows + 1), b.sizes.at(rows));
+    Sizes sizes{a.sizes.at(rows), b.sizes.at(rows + 1)};
+    if (t.starts_with("aten.baddbmm")) sizes.insert(sizes.begin(), a.sizes.at(0));
     return one(makeTensor(self.dtype, sizes, self.device));
 }
 Types dot(const TypeContext& c) {
@@ -68,12 +68,12 @@ Types outer(const TypeContext& c) { return one(makeTensor(promoted(c), {c.self()
 Types matmul(const TypeContext& c) {
     const TensorType &a = c.self(), &b = second(c);
     if (a.sizes.empty() || b.sizes.empty()) c.fail("both operands of matmul need at least one dimension");
-    const Expr inner = a.sizes.back(), other = b.sizes[b.sizes.size() == 1 ? 0 : b.sizes.size() - 2];
+    const Expr inner = a.sizes.back(), other = b.sizes.at(b.sizes.size() == 1 ? 0 : b.sizes.size() - 2);
     needEqual(c, inner, other);
     Sizes batchA(a.sizes.begin(), a.sizes.end() - long(std::min<size_t>(2, a.sizes.size())));
     Sizes batchB(b.sizes.begin(), b.sizes.end() - long(std::min<size_t>(2, b.sizes.size())));
     Sizes sizes = broadcastSizes(c, batchA, batchB);
-    if (a.sizes.size() > 1) sizes.push_back(a.sizes[a.sizes.size() - 2]);
+    if (a.sizes.size() > 1) sizes.push_back(a.sizes.at(a.sizes.size() - 2));
     if (b.sizes.size() > 1) sizes.push_back(b.sizes.back());
     return one(makeTensor(a.dtype, sizes, a.device));
 }
@@ -84,7 +84,7 @@ Types linear(const TypeContext& c) {
     needEqual(c, input.sizes.back(), weight.sizes.back());
     Sizes sizes = input.sizes;
     sizes.pop_back();
-    if (weight.sizes.size() == 2) sizes.push_back(weight.sizes[0]);
+    if (weight.sizes.size() == 2) sizes.push_back(weight.sizes.at(0));
     return one(makeTensor(input.dtype, sizes, input.device));
 }
 Types bilinear(const TypeContext& c) {
@@ -98,9 +98,9 @@ Types tensordot(const TypeContext& c) {
     const auto dimsA = c.dims("dims_self", int(a.sizes.size())), dimsB = c.dims("dims_other", int(b.sizes.size()));
     Sizes sizes;
     for (int d = 0; d < int(a.sizes.size()); ++d)
-        if (std::find(dimsA.begin(), dimsA.end(), d) == dimsA.end()) sizes.push_back(a.sizes[size_t(d)]);
+        if (std::find(dimsA.begin(), dimsA.end(), d) == dimsA.end()) sizes.push_back(a.sizes.at(size_t(d)));
     for (int d = 0; d < int(b.sizes.size()); ++d)
-        if (std::find(dimsB.begin(), dimsB.end(), d) == dimsB.end()) sizes.push_back(b.sizes[size_t(d)]);
+        if (std::find(dimsB.begin(), dimsB.end(), d) == dimsB.end()) sizes.push_back(b.sizes.at(size_t(d)));
     return one(makeTensor(a.dtype, sizes, a.device));
 }
 
@@ -108,7 +108,7 @@ Types einsum(const TypeContext& c) {
     std::string equation = c.text("equation");
     equation.erase(std::remove(equation.begin(), equation.end(), ' '), equation.end());
     const auto tensors = c.tensors("tensors");
-    if (tensors.empty() || !tensors[0]) c.fail("einsum needs an operand");
+    if (tensors.empty() || !tensors.at(0)) c.fail("einsum needs an operand");
     std::map<char, Expr> sizeOf;
     std::map<char, int> uses;
     Sizes ellipsis;
@@ -134,7 +134,7 @@ Types einsum(const TypeContext& c) {
             }
             const char letter = term[i];
             ++uses[letter];
-            if (!sizeOf.count(letter) || sizeOf[letter].isConst(1)) sizeOf[letter] = t->sizes[d];
+            if (!sizeOf.count(letter) || sizeOf[letter].isConst(1)) sizeOf[letter] = t->sizes.at(d);
             ++d;
         }
     }
@@ -156,7 +156,7 @@ Types einsum(const TypeContext& c) {
             }
         }
     }
-    return one(makeTensor(promoted(c), sizes, tensors[0]->device));
+    return one(makeTensor(promoted(c), sizes, tensors.at(0)->device));
 }
 
 Types attention(const TypeContext& c) {
@@ -182,8 +182,8 @@ Types attentionCpu(const TypeContext& c) {
     const TensorType& query = c.tensor("query");
     TensorType sums = makeTensor(isLowPrecision(query.dtype) ? DType::F32 : query.dtype, {query.sizes.at(0), query.sizes.at(2), query.sizes.at(1)}, query.device);
     // logsumexp is stored (batch, length, heads) and seen as (batch, heads, length).
-    std::swap(sums.sizes[1], sums.sizes[2]);
-    std::swap(sums.strides[1], sums.strides[2]);
+    std::swap(sums.sizes.at(1), sums.sizes.at(2));
+    std::swap(sums.strides.at(1), sums.strides.at(2));
     out.push_back(sums);
     return out;
 }
@@ -191,8 +191,8 @@ Types cdist(const TypeContext& c) {
     const TensorType &a = c.tensor("x1"), &b = c.tensor("x2");
     if (a.sizes.size() < 2 || b.sizes.size() < 2) c.fail("cdist needs two dimensions");
     Sizes sizes = broadcastSizes(c, Sizes(a.sizes.begin(), a.sizes.end() - 2), Sizes(b.sizes.begin(), b.sizes.end() - 2));
-    sizes.push_back(a.sizes[a.sizes.size() - 2]);
-    sizes.push_back(b.sizes[b.sizes.size() - 2]);
+    sizes.push_back(a.sizes.at(a.sizes.size() - 2));
+    sizes.push_back(b.sizes.at(b.sizes.size() - 2));
     return one(makeTensor(a.dtype, sizes, a.device));
 }
 Types pdist(const TypeContext& c) {
@@ -204,8 +204,8 @@ Types kron(const TypeContext& c) {
     const size_t rank = std::max(a.sizes.size(), b.sizes.size());
     Sizes sizes(rank, Expr(1));
     for (size_t i = 0; i < rank; ++i) {
-        if (i < a.sizes.size()) sizes[rank - 1 - i] = sizes[rank - 1 - i] * a.sizes[a.sizes.size() - 1 - i];
-        if (i < b.sizes.size()) sizes[rank - 1 - i] = sizes[rank - 1 - i] * b.sizes[b.sizes.size() - 1 - i];
+        if (i < a.sizes.size()) sizes.at(rank - 1 - i) = sizes.at(rank - 1 - i) * a.sizes.at(a.sizes.size() - 1 - i);
+        if (i < b.sizes.size()) sizes.at(rank - 1 - i) = sizes.at(rank - 1 - i) * b.sizes.at(b.sizes.size() - 1 - i);
     }
     return one(makeTensor(promoted(c), sizes, a.device));
 }

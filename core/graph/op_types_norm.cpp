@@ -21,7 +21,7 @@ Types batchNorm(const TypeContext& c) {
     const bool evaluating = name.starts_with("aten._native_batch_norm_legit_no_training") || name.starts_with("aten._batch_norm_no_update") ||
                             (c.schema.indexOf("training") >= 0 && !c.flag("training"));
     // In evaluation the CPU saves nothing.
-    const Sizes saved = evaluating && input.device.type == "cpu" ? Sizes{Expr(0)} : Sizes{input.sizes[1]};
+    const Sizes saved = evaluating && input.device.type == "cpu" ? Sizes{Expr(0)} : Sizes{input.sizes.at(1)};
     const TensorType* mean = c.schema.indexOf("running_mean") >= 0 ? c.optionalTensor("running_mean") : nullptr;
     const DType dtype = mean ? mean->dtype : statisticsType(input.dtype);
     out.push_back(makeTensor(dtype, saved, input.device));
@@ -30,8 +30,8 @@ Types batchNorm(const TypeContext& c) {
     if (returns >= 4 && (!functional || returns == 6)) out.push_back(makeTensor(DType::U8, {Expr(0)}, input.device));
     if (functional) {
         out.resize(returns == 6 ? 4 : 3, ValueType(makeTensor(dtype, saved, input.device)));
-        out.push_back(makeTensor(dtype, {input.sizes[1]}, input.device));
-        out.push_back(makeTensor(dtype, {input.sizes[1]}, input.device));
+        out.push_back(makeTensor(dtype, {input.sizes.at(1)}, input.device));
+        out.push_back(makeTensor(dtype, {input.sizes.at(1)}, input.device));
     }
     if (name.starts_with("aten._batch_norm_impl_index")) out.push_back(SymType{SymType::Kind::Int, Expr(0)});
     return out;
@@ -42,7 +42,7 @@ Types layerNorm(const TypeContext& c) {
     if (normalized.size() > input.sizes.size()) c.fail("normalized_shape has more dimensions than the input");
     Types out{makeTensor(input.dtype, input.sizes, input.device)};
     Sizes statistics = input.sizes;
-    for (size_t i = 0; i < normalized.size(); ++i) statistics[statistics.size() - 1 - i] = 1;
+    for (size_t i = 0; i < normalized.size(); ++i) statistics.at(statistics.size() - 1 - i) = 1;
     while (out.size() < c.schema.returns.size()) out.push_back(makeTensor(statisticsType(input.dtype), statistics, input.device));
     return out;
 }
@@ -68,7 +68,7 @@ Types normBackward(const TypeContext& c) {
     const TensorType* weight = c.optionalTensor("weight");
     const Argument mask = c.arg("output_mask");
     const ArgList* wanted = mask.get<ArgList>();
-    auto asked = [&](size_t i) { return !wanted || i >= wanted->items.size() || wanted->items[i] == Argument(true); };
+    auto asked = [&](size_t i) { return !wanted || i >= wanted->items.size() || wanted->items.at(i) == Argument(true); };
     Sizes parameter = weight ? weight->sizes : c.schema.indexOf("normalized_shape") >= 0 ? c.integers("normalized_shape") : Sizes{input.sizes.at(1)};
     Types out(3, OpaqueType{"None"});
     if (asked(0)) out[0] = preserved(c, input);
@@ -83,21 +83,21 @@ Types recurrent(const TypeContext& c, bool hasCell) {
     const TensorType& input = c.tensor(packed ? "data" : "input");
     const auto states = c.tensors("hx");
     const auto params = c.tensors("params");
-    if (states.empty() || !states[0] || states[0]->sizes.empty() || params.size() < 2 || !params[1]) c.fail("needs a hidden state and weights");
+    if (states.empty() || !states.at(0) || states.at(0)->sizes.empty() || params.size() < 2 || !params.at(1)) c.fail("needs a hidden state and weights");
     Sizes sizes = input.sizes;
-    sizes.back() = states[0]->sizes.back() * Expr(c.flag("bidirectional") ? 2 : 1);
+    sizes.back() = states.at(0)->sizes.back() * Expr(c.flag("bidirectional") ? 2 : 1);
     TensorType output = makeTensor(input.dtype, sizes, input.device);
-    if (!packed && c.flag("batch_first") && sizes.size() == 3) output.strides = {sizes[2], sizes[0] * sizes[2], Expr(1)};
-    Types out{output, makeTensor(input.dtype, states[0]->sizes, input.device)};
-    if (hasCell) out.push_back(makeTensor(input.dtype, (states.size() > 1 && states[1] ? states[1] : states[0])->sizes, input.device));
+    if (!packed && c.flag("batch_first") && sizes.size() == 3) output.strides = {sizes.at(2), sizes.at(0) * sizes.at(2), Expr(1)};
+    Types out{output, makeTensor(input.dtype, states.at(0)->sizes, input.device)};
+    if (hasCell) out.push_back(makeTensor(input.dtype, (states.size() > 1 && states.at(1) ? states.at(1) : states.at(0))->sizes, input.device));
     return out;
 }
 Types lstm(const TypeContext& c) { return recurrent(c, true); }
 Types gru(const TypeContext& c) { return recurrent(c, false); }
 Types lstmCell(const TypeContext& c) {
     const auto states = c.tensors("hx");
-    if (states.size() != 2 || !states[0] || !states[1]) c.fail("needs (h, c)");
-    return {makeTensor(states[0]->dtype, states[0]->sizes, states[0]->device), makeTensor(states[1]->dtype, states[1]->sizes, states[1]->device)};
+    if (states.size() != 2 || !states.at(0) || !states.at(1)) c.fail("needs (h, c)");
+    return {makeTensor(states.at(0)->dtype, states.at(0)->sizes, states.at(0)->device), makeTensor(states.at(1)->dtype, states.at(1)->sizes, states.at(1)->device)};
 }
 Types gruCell(const TypeContext& c) {
     const TensorType& h = c.tensor("hx");

@@ -58,7 +58,7 @@ Device deviceOf(const std::vector<const TensorType*>& tensors) {
         if (t && !t->sizes.empty()) return t->device;
     for (const TensorType* t : tensors)
         if (t && t->device.type != "cpu") return t->device;
-    return tensors.empty() || !tensors[0] ? Device{} : tensors[0]->device;
+    return tensors.empty() || !tensors.at(0) ? Device{} : tensors.at(0)->device;
 }
 
 TensorType elementwise(const TypeContext& c, const std::vector<const TensorType*>& tensors, DType dtype) {
@@ -192,7 +192,7 @@ Types glu(const TypeContext& c) {
     const TensorType& self = c.self();
     Sizes sizes = self.sizes;
     const int d = c.dim("dim", int(sizes.size()));
-    sizes.at(size_t(d)) = floorDiv(sizes[size_t(d)], 2);
+    sizes.at(size_t(d)) = floorDiv(sizes.at(size_t(d)), 2);
     return one(makeTensor(self.dtype, sizes, self.device));
 }
 Types diff(const TypeContext& c) {
@@ -202,7 +202,7 @@ Types diff(const TypeContext& c) {
     Expr size = sizes.at(d);
     for (auto name : {"prepend", "append"})
         if (const TensorType* extra = c.optionalTensor(name)) size = size + extra->sizes.at(d);
-    sizes[d] = maxOf(size - c.integer("n"), 0);
+    sizes.at(d) = maxOf(size - c.integer("n"), 0);
     return one(makeTensor(isBool(self.dtype) ? DType::Bool : self.dtype, sizes, self.device));
 }
 Types cross(const TypeContext& c) {

@@ -21,7 +21,7 @@ Sizes reducedSizes(const TypeContext& c, const TensorType& self) {
     const bool keep = c.flag("keepdim");
     Sizes sizes;
     for (int d = 0; d < int(self.sizes.size()); ++d) {
-        if (std::find(dims.begin(), dims.end(), d) == dims.end()) sizes.push_back(self.sizes[size_t(d)]);
+        if (std::find(dims.begin(), dims.end(), d) == dims.end()) sizes.push_back(self.sizes.at(size_t(d)));
         else if (keep) sizes.push_back(1);
     }
     return sizes;
@@ -37,8 +37,8 @@ Sizes reducedStrides(const TypeContext& c, const TensorType& self, const Sizes& 
     for (int d = 0; d < int(self.sizes.size()); ++d) {
         const bool reduced = std::find(dims.begin(), dims.end(), d) != dims.end();
         if (reduced && !keep) continue;
-        kept.sizes.push_back(reduced ? Expr(1) : self.sizes[size_t(d)]);
-        kept.strides.push_back(own[size_t(d)]);
+        kept.sizes.push_back(reduced ? Expr(1) : self.sizes.at(size_t(d)));
+        kept.strides.push_back(own.at(size_t(d)));
     }
     return elementwiseStrides(c, sizes, {&kept});
 }
@@ -115,9 +115,9 @@ Types lossRows(const TypeContext& c) {
     if (t.starts_with("aten.margin_ranking")) {
         sizes = broadcast(c, tensors);
     } else if (t.starts_with("aten.multi")) {
-        if (first.sizes.size() >= 2) sizes = {first.sizes[0]};
+        if (first.sizes.size() >= 2) sizes = {first.sizes.at(0)};
     } else {
-        sizes = broadcastSizes(c, tensors[0]->sizes, tensors.at(1)->sizes);
+        sizes = broadcastSizes(c, tensors.at(0)->sizes, tensors.at(1)->sizes);
         if (!sizes.empty()) sizes.pop_back();
     }
     return one(makeTensor(first.dtype, sizes, first.device));
@@ -159,14 +159,14 @@ Types cumulativeTrapezoid(const TypeContext& c) {
     const TensorType& y = c.tensor("y");
     Sizes sizes = y.sizes;
     const size_t d = size_t(c.dim("dim", int(sizes.size())));
-    sizes.at(d) = maxOf(sizes[d] - 1, 0);
+    sizes.at(d) = maxOf(sizes.at(d) - 1, 0);
     return one(makeTensor(intToFloat(y.dtype), sizes, y.device));
 }
 Types quantile(const TypeContext& c) {
     const TensorType& self = c.self();
     TensorType out = reduced(c, self, self.dtype);
     const bool rows = c.arg("q").is<ValueRef>() && c.tensor("q").sizes.size() == 1;
-    if (rows) out.sizes.insert(out.sizes.begin(), c.tensor("q").sizes[0]);
+    if (rows) out.sizes.insert(out.sizes.begin(), c.tensor("q").sizes.at(0));
     out.strides = contiguousStrides(out.sizes);
     return one(out);
 }
@@ -178,7 +178,7 @@ Types cosineSimilarity(const TypeContext& c) {
     const int rank = int(sizes.size());
     const size_t d = c.schema.indexOf("dim") >= 0 ? size_t(c.dim("dim", rank)) : size_t(rank - 1);
     if (rank == 0) return one(makeTensor(intToFloat(p.result()), {}, c.self().device));
-    if (c.flag("keepdim")) sizes[d] = 1;
+    if (c.flag("keepdim")) sizes.at(d) = 1;
     else sizes.erase(sizes.begin() + long(d));
     return one(makeTensor(intToFloat(p.result()), sizes, c.self().device));
 }
@@ -189,7 +189,7 @@ Types primsReduce(const TypeContext& c) {
     const auto dims = c.dims("dims", int(self.sizes.size()));
     Sizes sizes;
     for (int d = 0; d < int(self.sizes.size()); ++d)
-        if (std::find(dims.begin(), dims.end(), d) == dims.end()) sizes.push_back(self.sizes[size_t(d)]);
+        if (std::find(dims.begin(), dims.end(), d) == dims.end()) sizes.push_back(self.sizes.at(size_t(d)));
     return one(makeTensor(c.dtype("output_dtype").value_or(self.dtype), sizes, self.device));
 }
 Types matrixNorm(const TypeContext& c) {
@@ -199,7 +199,7 @@ Types matrixNorm(const TypeContext& c) {
     if (dims.empty()) dims = {rank - 2, rank - 1};
     Sizes sizes;
     for (int d = 0; d < rank; ++d) {
-        if (std::find(dims.begin(), dims.end(), d) == dims.end()) sizes.push_back(self.sizes[size_t(d)]);
+        if (std::find(dims.begin(), dims.end(), d) == dims.end()) sizes.push_back(self.sizes.at(size_t(d)));
         else if (c.flag("keepdim")) sizes.push_back(1);
     }
     return one(makeTensor(realOf(c.dtype("dtype").value_or(self.dtype)), sizes, self.device));

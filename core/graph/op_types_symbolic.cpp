@@ -82,7 +82,7 @@ Types symbolic(const TypeContext& c) {
 Types symSize(const TypeContext& c) {
     const TensorType& self = c.self();
     if (self.sizes.empty()) c.fail("a 0-dimensional tensor has no sizes");
-    return sym(Kind::Int, self.sizes[size_t(c.dim("dim", int(self.sizes.size())))]);
+    return sym(Kind::Int, self.sizes.at(size_t(c.dim("dim", int(self.sizes.size())))));
 }
 Types symStride(const TypeContext& c) {
     const TensorType& self = c.self();
@@ -109,7 +109,7 @@ Types fourierReal(const TypeContext& c) {
     const TensorType& self = c.self();
     Sizes sizes = self.sizes;
     const auto dims = c.dims("dim", int(sizes.size()));
-    if (c.flag("onesided") && !dims.empty()) sizes.at(size_t(dims.back())) = floorDiv(sizes[size_t(dims.back())], 2) + 1;
+    if (c.flag("onesided") && !dims.empty()) sizes.at(size_t(dims.back())) = floorDiv(sizes.at(size_t(dims.back())), 2) + 1;
     return one(makeTensor(complexOf(self.dtype), sizes, self.device));
 }
 

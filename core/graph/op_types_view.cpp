@@ -46,8 +46,8 @@ Types viewDtype(const TypeContext& c) {
         if (self.sizes.empty()) c.fail("a 0-dimensional tensor cannot be viewed at another element size");
         out.strides = stridesOf(self);
         const size_t last = self.sizes.size() - 1;
-        out.sizes[last] = from > to ? self.sizes[last] * Expr(from / to) : floorDiv(self.sizes[last], to / from);
-        for (size_t i = 0; i < last; ++i) out.strides[i] = from > to ? out.strides[i] * Expr(from / to) : floorDiv(out.strides[i], to / from);
+        out.sizes.at(last) = from > to ? self.sizes.at(last) * Expr(from / to) : floorDiv(self.sizes.at(last), to / from);
+        for (size_t i = 0; i < last; ++i) out.strides.at(i) = from > to ? out.strides.at(i) * Expr(from / to) : floorDiv(out.strides.at(i), to / from);
         out.offset = from > to ? self.offset * Expr(from / to) : floorDiv(self.offset, to / from);
     }
     return one(out);
@@ -62,15 +62,15 @@ Types expandTo(const TypeContext& c, const TensorType& self, const Sizes& wanted
     // New leading dimensions get stride size*stride of what follows, as at::expand does; repeated ones get 0.
     for (size_t i = wanted.size(); i-- > 0;) {
         if (i >= lead) {
-            const Expr size = self.sizes[i - lead];
-            if (wanted[i].isConst(-1)) sizes[i] = size;
-            const bool repeats = size.isConst(1) && !sizes[i].isConst(1);
-            if (!repeats && size.isConst() && sizes[i].isConst() && size != sizes[i])
-                c.fail("cannot expand size " + size.str() + " to " + sizes[i].str());
-            strides[i] = repeats ? Expr(0) : own[i - lead];
+            const Expr size = self.sizes.at(i - lead);
+            if (wanted.at(i).isConst(-1)) sizes.at(i) = size;
+            const bool repeats = size.isConst(1) && !sizes.at(i).isConst(1);
+            if (!repeats && size.isConst() && sizes.at(i).isConst() && size != sizes.at(i))
+                c.fail("cannot expand size " + size.str() + " to " + sizes.at(i).str());
+            strides.at(i) = repeats ? Expr(0) : own.at(i - lead);
         } else {
-            const Expr next = i + 1 < wanted.size() ? sizes[i + 1] * strides[i + 1] : Expr(1);
-            strides[i] = sizes[i].isConst(1) ? next : Expr(0);
+            const Expr next = i + 1 < wanted.size() ? sizes.at(i + 1) * strides.at(i + 1) : Expr(1);
+            strides.at(i) = sizes.at(i).isConst(1) ? next : Expr(0);
         }
     }
     return one(viewOf(c, self, sizes, strides, self.offset));
@@ -94,7 +94,7 @@ Types permute(const TypeContext& c) {
 }
 std::vector<int> identityOrder(size_t rank) {
     std::vector<int> order(rank);
-    for (size_t i = 0; i < rank; ++i) order[i] = int(i);
+    for (size_t i = 0; i < rank; ++i) order.at(i) = int(i);
     return order;
 }
 Types transpose(const TypeContext& c) {
@@ -103,14 +103,14 @@ Types transpose(const TypeContext& c) {
     const bool named = c.schema.indexOf("axis0") >= 0;
     auto order = identityOrder(self.sizes.size());
     const int a = c.dim(named ? "axis0" : "dim0", rank), b = c.dim(named ? "axis1" : "dim1", rank);
-    if (rank > 0) std::swap(order[size_t(a)], order[size_t(b)]);
+    if (rank > 0) std::swap(order.at(size_t(a)), order.at(size_t(b)));
     return permuted(c, self, order);
 }
 Types t(const TypeContext& c) {
     const TensorType& self = c.self();
     auto order = identityOrder(self.sizes.size());
     if (c.node.target.starts_with("aten.numpy_T")) std::reverse(order.begin(), order.end());
-    else if (order.size() >= 2) std::swap(order[order.size() - 1], order[order.size() - 2]);
+    else if (order.size() >= 2) std::swap(order.at(order.size() - 1), order.at(order.size() - 2));
     return permuted(c, self, order);
 }
 Types movedim(const TypeContext& c) {
@@ -121,13 +121,13 @@ Types movedim(const TypeContext& c) {
     std::vector<int> order(size_t(rank), -1);
     std::vector<bool> used(size_t(rank), false);
     for (size_t i = 0; i < from.size(); ++i) {
-        order[size_t(to[i])] = from[i];
-        used[size_t(from[i])] = true;
+        order.at(size_t(to.at(i))) = from.at(i);
+        used.at(size_t(from.at(i))) = true;
     }
     int next = 0;
     for (int& d : order) {
         if (d >= 0) continue;
-        while (next < rank && used[size_t(next)]) ++next;
+        while (next < rank && used.at(size_t(next))) ++next;
         d = next++;
     }
     return permuted(c, self, order);
@@ -143,9 +143,9 @@ Types squeeze(const TypeContext& c) {
     const Sizes own = stridesOf(self);
     Sizes sizes, strides;
     for (int d = 0; d < rank; ++d) {
-        if (self.sizes[size_t(d)].isConst(1) && std::find(dims.begin(), dims.end(), d) != dims.end()) continue;
-        sizes.push_back(self.sizes[size_t(d)]);
-        strides.push_back(own[size_t(d)]);
+        if (self.sizes.at(size_t(d)).isConst(1) && std::find(dims.begin(), dims.end(), d) != dims.end()) continue;
+        sizes.push_back(self.sizes.at(size_t(d)));
+        strides.push_back(own.at(size_t(d)));
     }
     return one(viewOf(c, self, sizes, strides, self.offset));
 }
@@ -153,7 +153,7 @@ Types unsqueeze(const TypeContext& c) {
     const TensorType& self = c.self();
     const size_t d = size_t(c.dim("dim", int(self.sizes.size()) + 1));
     Sizes sizes = self.sizes, strides = stridesOf(self);
-    const Expr stride = d < sizes.size() ? sizes[d] * strides[d] : Expr(1);
+    const Expr stride = d < sizes.size() ? sizes.at(d) * strides.at(d) : Expr(1);
     sizes.insert(sizes.begin() + long(d), Expr(1));
     strides.insert(strides.begin() + long(d), stride);
     return one(viewOf(c, self, sizes, strides, self.offset));
@@ -177,16 +177,17 @@ Expr clampIndex(const TypeContext& c, Expr index, Expr size) {
 }
 TensorType sliced(const TypeContext& c, const TensorType& self, size_t d, Expr begin, Expr length, Expr step) {
     Sizes sizes = self.sizes, strides = stridesOf(self);
-    const Expr offset = self.offset + begin * strides[d];
-    sizes[d] = length;
-    strides[d] = strides[d] * step;
+    if (d >= sizes.size()) c.fail("a 0-dimensional tensor has no pieces");
+    const Expr offset = self.offset + begin * strides.at(d);
+    sizes.at(d) = length;
+    strides.at(d) = strides.at(d) * step;
     return viewOf(c, self, sizes, strides, offset);
 }
 Types slice(const TypeContext& c) {
     const TensorType& self = c.self();
     const size_t d = size_t(c.dim("dim", int(self.sizes.size())));
     if (self.sizes.empty()) c.fail("a 0-dimensional tensor cannot be sliced");
-    const Expr size = self.sizes[d], step = c.integer("step");
+    const Expr size = self.sizes.at(d), step = c.integer("step");
     const Expr begin = clampIndex(c, c.optionalInteger("start").value_or(0), size);
     const Expr end = clampIndex(c, c.optionalInteger("end").value_or(size), size);
     Expr span = end - begin;
@@ -215,12 +216,12 @@ Types select(const TypeContext& c) {
     const ValueType* type = given.valueId() ? c.typeOf(given.valueId()) : nullptr;
     const SymType* sym = type ? std::get_if<SymType>(type) : nullptr;
     if (!(sym && !sym->expr)) index = c.toExpr(given);  // a data-dependent index changes the offset only
-    if (index.isConst() && index.constant() < 0) index = index + self.sizes[d];
+    if (index.isConst() && index.constant() < 0) index = index + self.sizes.at(d);
     const Sizes own = stridesOf(self);
     Sizes sizes = self.sizes, strides = own;
     sizes.erase(sizes.begin() + long(d));
     strides.erase(strides.begin() + long(d));
-    return one(viewOf(c, self, sizes, strides, self.offset + index * own[d]));
+    return one(viewOf(c, self, sizes, strides, self.offset + index * own.at(d)));
 }
 
 Types pieces(const TypeContext& c, const TensorType& self, size_t d, const Sizes& lengths) {
@@ -232,12 +233,15 @@ Types pieces(const TypeContext& c, const TensorType& self, size_t d, const Sizes
     }
     return out;
 }
+/// More outputs than this no node has: a size that a file got wrong must not become a list of that length.
+constexpr int64_t kMaxPieces = 1 << 16;
+
 /// Pieces of `each`, the last one smaller. The number of pieces must be known: the outputs of a node are a fixed list.
 Types equalPieces(const TypeContext& c, const TensorType& self, size_t d, Expr each) {
     const Expr size = self.sizes.at(d), count = c.simplified(ceilDiv(size, each));
     auto n = count.asConst();
     if (!n && !c.node.outputs.empty()) n = int64_t(c.node.outputs.size());
-    if (!n) c.unknown("the number of pieces is not known");
+    if (!n || *n > kMaxPieces) c.unknown("the number of pieces is not known, or too large");
     Sizes lengths(size_t(std::max<int64_t>(*n, 1)), each);
     if (size.isConst(0)) lengths.back() = 0;
     else lengths.back() = c.simplified(size - each * Expr(int64_t(lengths.size()) - 1));
@@ -257,7 +261,10 @@ Types chunk(const TypeContext& c) {
     const TensorType& self = c.self();
     const size_t d = size_t(c.dim("dim", int(self.sizes.size())));
     const Expr chunks = c.integer("chunks"), each = c.simplified(ceilDiv(self.sizes.at(d), chunks));
-    if (each.isConst(0)) return pieces(c, self, d, Sizes(size_t(c.constant("chunks")), Expr(0)));
+    if (each.isConst(0)) {
+        if (c.constant("chunks") < 0 || c.constant("chunks") > kMaxPieces) c.fail("too many chunks");
+        return pieces(c, self, d, Sizes(size_t(c.constant("chunks")), Expr(0)));
+    }
     return equalPieces(c, self, d, each);
 }
 Types tensorSplit(const TypeContext& c) {
@@ -269,7 +276,7 @@ Types tensorSplit(const TypeContext& c) {
     else d = c.node.target.starts_with("aten.vsplit") ? 0 : 2;
     if (int(d) >= rank) c.fail("the tensor has too few dimensions");
     if (c.schema.indexOf("tensor_indices_or_sections") >= 0) c.unknown("the places to split at are data");
-    const Expr size = self.sizes[d];
+    const Expr size = self.sizes.at(d);
     if (c.schema.indexOf("indices") >= 0) {
         Sizes lengths;
         Expr last = 0;
@@ -283,7 +290,7 @@ Types tensorSplit(const TypeContext& c) {
     }
     const int64_t count = c.constant("sections");
     const auto n = size.asConst();
-    if (count <= 0 || !n) c.unknown("the size of the pieces is not known");
+    if (count <= 0 || count > kMaxPieces || !n) c.unknown("the size of the pieces is not known");
     Sizes lengths;
     for (int64_t i = 0; i < count; ++i) lengths.push_back(*n / count + (i < *n % count ? 1 : 0));
     return pieces(c, self, d, lengths);
@@ -293,13 +300,13 @@ Types unbind(const TypeContext& c) {
     const size_t d = size_t(c.dim("dim", int(self.sizes.size())));
     auto n = self.sizes.at(d).asConst();
     if (!n && !c.node.outputs.empty()) n = int64_t(c.node.outputs.size());
-    if (!n) c.unknown("the number of pieces is not known");
+    if (!n || *n > kMaxPieces) c.unknown("the number of pieces is not known, or too large");
     const Sizes own = stridesOf(self);
     Sizes sizes = self.sizes, strides = own;
     sizes.erase(sizes.begin() + long(d));
     strides.erase(strides.begin() + long(d));
     Types out;
-    for (int64_t i = 0; i < *n; ++i) out.push_back(viewOf(c, self, sizes, strides, self.offset + Expr(i) * own[d]));
+    for (int64_t i = 0; i < *n; ++i) out.push_back(viewOf(c, self, sizes, strides, self.offset + Expr(i) * own.at(d)));
     return out;
 }
 
@@ -314,17 +321,17 @@ Types diagonal(const TypeContext& c) {
     if (a == b) c.fail("diagonal needs two different dimensions");
     const int64_t shift = c.constant("offset");
     const Sizes own = stridesOf(self);
-    const Expr length = c.simplified(maxOf(shift >= 0 ? minOf(self.sizes[a], self.sizes[b] - Expr(shift)) : minOf(self.sizes[a] + Expr(shift), self.sizes[b]), 0));
+    const Expr length = c.simplified(maxOf(shift >= 0 ? minOf(self.sizes.at(a), self.sizes.at(b) - Expr(shift)) : minOf(self.sizes.at(a) + Expr(shift), self.sizes.at(b)), 0));
     Expr offset = self.offset;
-    if (!length.isConst(0)) offset = offset + (shift >= 0 ? Expr(shift) * own[b] : Expr(-shift) * own[a]);
+    if (!length.isConst(0)) offset = offset + (shift >= 0 ? Expr(shift) * own.at(b) : Expr(-shift) * own.at(a));
     Sizes sizes, strides;
     for (size_t i = 0; i < size_t(rank); ++i) {
         if (i == a || i == b) continue;
-        sizes.push_back(self.sizes[i]);
-        strides.push_back(own[i]);
+        sizes.push_back(self.sizes.at(i));
+        strides.push_back(own.at(i));
     }
     sizes.push_back(length);
-    strides.push_back(own[a] + own[b]);
+    strides.push_back(own.at(a) + own.at(b));
     return one(viewOf(c, self, sizes, strides, offset));
 }
 Types unfold(const TypeContext& c) {
@@ -333,9 +340,9 @@ Types unfold(const TypeContext& c) {
     const Expr size = c.integer("size"), step = c.integer("step");
     Sizes sizes = self.sizes, strides = stridesOf(self);
     if (sizes.empty()) return one(viewOf(c, self, {size}, {Expr(1)}, self.offset));
-    const Expr inner = strides[d];
-    sizes[d] = c.simplified(floorDiv(sizes[d] - size, step) + 1);
-    strides[d] = inner * step;
+    const Expr inner = strides.at(d);
+    sizes.at(d) = c.simplified(floorDiv(sizes.at(d) - size, step) + 1);
+    strides.at(d) = inner * step;
     sizes.push_back(size);
     strides.push_back(inner);
     return one(viewOf(c, self, sizes, strides, self.offset));
@@ -351,8 +358,8 @@ Types flatten(const TypeContext& c) {
     Sizes sizes;
     Expr merged = 1;
     for (int d = 0; d < rank; ++d) {
-        if (d < begin || d > end) { sizes.push_back(self.sizes[size_t(d)]); continue; }
-        merged = merged * self.sizes[size_t(d)];
+        if (d < begin || d > end) { sizes.push_back(self.sizes.at(size_t(d))); continue; }
+        merged = merged * self.sizes.at(size_t(d));
         if (d == end) sizes.push_back(merged);
     }
     return one(reshaped(c, self, sizes));
@@ -376,7 +383,7 @@ Types atleast(const TypeContext& c) {
     const size_t wanted = size_t(c.node.target[std::string_view("aten.atleast_").size()] - '0');
     Sizes sizes = self.sizes;
     if (sizes.size() >= wanted) return one(self);
-    if (wanted == 3 && sizes.size() == 1) sizes = {Expr(1), sizes[0], Expr(1)};
+    if (wanted == 3 && sizes.size() == 1) sizes = {Expr(1), sizes.at(0), Expr(1)};
     else if (wanted == 3 && sizes.size() == 2) sizes.push_back(1);
     else while (sizes.size() < wanted) sizes.insert(sizes.begin(), Expr(1));
     return one(reshaped(c, self, sizes));
@@ -392,16 +399,16 @@ Types meshgrid(const TypeContext& c) {
     const auto tensors = c.tensors("tensors");
     const bool swap = c.text("indexing") == "xy" && tensors.size() >= 2;
     Sizes sizes;
-    for (const TensorType* t : tensors) sizes.push_back(t->sizes.empty() ? Expr(1) : t->sizes[0]);
+    for (const TensorType* t : tensors) sizes.push_back(t->sizes.empty() ? Expr(1) : t->sizes.at(0));
     Types out;
     for (size_t i = 0; i < tensors.size(); ++i) {
         Sizes strides(sizes.size(), Expr(0)), shape = sizes;
-        strides[i] = tensors[i]->sizes.empty() ? Expr(1) : stridesOf(*tensors[i])[0];
+        strides.at(i) = tensors.at(i)->sizes.empty() ? Expr(1) : stridesOf(*tensors.at(i)).at(0);
         if (swap) {
-            std::swap(shape[0], shape[1]);
-            std::swap(strides[0], strides[1]);
+            std::swap(shape.at(0), shape.at(1));
+            std::swap(strides.at(0), strides.at(1));
         }
-        out.push_back(viewOf(c, *tensors[i], shape, strides, tensors[i]->offset));
+        out.push_back(viewOf(c, *tensors.at(i), shape, strides, tensors.at(i)->offset));
     }
     return out;
 }
@@ -439,8 +446,8 @@ Types primsBroadcastInDim(const TypeContext& c) {
     const auto places = c.dims("broadcast_dimensions", int(sizes.size()));
     Sizes strides(sizes.size(), Expr(0));
     for (size_t i = 0; i < places.size() && i < own.size(); ++i) {
-        const bool repeats = self.sizes[i].isConst(1) && !sizes[size_t(places[i])].isConst(1);
-        strides[size_t(places[i])] = repeats ? Expr(0) : own[i];
+        const bool repeats = self.sizes.at(i).isConst(1) && !sizes.at(size_t(places.at(i))).isConst(1);
+        strides.at(size_t(places.at(i))) = repeats ? Expr(0) : own.at(i);
     }
     return one(viewOf(c, self, sizes, strides, self.offset));
 }
@@ -449,9 +456,9 @@ Types pixelShuffle(const TypeContext& c) {
     const Expr r = c.integer("upscale_factor");
     Sizes s = self.sizes;
     if (s.size() < 3) c.fail("pixel_shuffle needs 3 dimensions");
-    s[s.size() - 3] = floorDiv(s[s.size() - 3], r * r);
-    s[s.size() - 2] = s[s.size() - 2] * r;
-    s[s.size() - 1] = s[s.size() - 1] * r;
+    s.at(s.size() - 3) = floorDiv(s.at(s.size() - 3), r * r);
+    s.at(s.size() - 2) = s.at(s.size() - 2) * r;
+    s.at(s.size() - 1) = s.at(s.size() - 1) * r;
     return one(makeTensor(self.dtype, s, self.device));
 }
 Types pixelUnshuffle(const TypeContext& c) {
@@ -459,9 +466,9 @@ Types pixelUnshuffle(const TypeContext& c) {
     const Expr r = c.integer("downscale_factor");
     Sizes s = self.sizes;
     if (s.size() < 3) c.fail("pixel_unshuffle needs 3 dimensions");
-    s[s.size() - 3] = s[s.size() - 3] * r * r;
-    s[s.size() - 2] = floorDiv(s[s.size() - 2], r);
-    s[s.size() - 1] = floorDiv(s[s.size() - 1], r);
+    s.at(s.size() - 3) = s.at(s.size() - 3) * r * r;
+    s.at(s.size() - 2) = floorDiv(s.at(s.size() - 2), r);
+    s.at(s.size() - 1) = floorDiv(s.at(s.size() - 1), r);
     return one(makeTensor(self.dtype, s, self.device));
 }
 Types sameContiguous(const TypeContext& c) { return one(makeTensor(c.self().dtype, c.self().sizes, c.self().device)); }
@@ -469,11 +476,11 @@ Types diag(const TypeContext& c) {
     const TensorType& self = c.self();
     const int64_t shift = c.constant("diagonal");
     if (self.sizes.size() == 1) {
-        const Expr n = self.sizes[0] + Expr(shift < 0 ? -shift : shift);
+        const Expr n = self.sizes.at(0) + Expr(shift < 0 ? -shift : shift);
         return one(makeTensor(self.dtype, {n, n}, self.device));
     }
     if (self.sizes.size() != 2) c.fail("diag needs one or two dimensions");
-    const Expr length = c.simplified(maxOf(shift >= 0 ? minOf(self.sizes[0], self.sizes[1] - Expr(shift)) : minOf(self.sizes[0] + Expr(shift), self.sizes[1]), 0));
+    const Expr length = c.simplified(maxOf(shift >= 0 ? minOf(self.sizes.at(0), self.sizes.at(1) - Expr(shift)) : minOf(self.sizes.at(0) + Expr(shift), self.sizes.at(1)), 0));
     return one(makeTensor(self.dtype, {length}, self.device));
 }
 Types diagEmbed(const TypeContext& c) {
@@ -489,7 +496,7 @@ Types diagEmbed(const TypeContext& c) {
     const Expr n = self.sizes.back() + Expr(extra);
     Sizes sizes;
     size_t next = 0;
-    for (int d = 0; d < rank; ++d) sizes.push_back(d == a || d == b ? n : self.sizes[next++]);
+    for (int d = 0; d < rank; ++d) sizes.push_back(d == a || d == b ? n : self.sizes.at(next++));
     return one(makeTensor(self.dtype, sizes, self.device));
 }
 

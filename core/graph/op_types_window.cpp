@@ -29,18 +29,18 @@ Types convolve(const TypeContext& c, bool transposed, size_t spatial) {
     if (weight.sizes.size() != spatial + 2) c.fail("the weight must have " + std::to_string(spatial + 2) + " dimensions");
     const Sizes stride = c.integersRepeated("stride", spatial), dilation = c.integersRepeated("dilation", spatial);
     Sizes sizes = input.sizes;
-    sizes[first - 1] = transposed ? weight.sizes[1] * c.integer("groups") : weight.sizes[0];
+    sizes.at(first - 1) = transposed ? weight.sizes.at(1) * c.integer("groups") : weight.sizes.at(0);
     const Argument padding = c.arg("padding");
     const bool same = padding.is<std::string>() && c.text("padding") == "same";
     Sizes pad(spatial, Expr(0)), outputPad(spatial, Expr(0));
     if (!padding.is<std::string>()) pad = c.integersRepeated("padding", spatial);
     if (transposed) outputPad = c.integersRepeated("output_padding", spatial);
     for (size_t i = 0; i < spatial; ++i) {
-        const Expr in = input.sizes[first + i], reach = dilation[i] * (weight.sizes[2 + i] - 1);
-        if (stride[i].isConst() && stride[i].constant() <= 0) c.fail("the stride must be positive");
-        if (same) sizes[first + i] = in;
-        else if (transposed) sizes[first + i] = (in - 1) * stride[i] - Expr(2) * pad[i] + reach + outputPad[i] + 1;
-        else sizes[first + i] = c.simplified(floorDiv(in + Expr(2) * pad[i] - reach - 1, stride[i]) + 1);
+        const Expr in = input.sizes.at(first + i), reach = dilation.at(i) * (weight.sizes.at(2 + i) - 1);
+        if (stride.at(i).isConst() && stride.at(i).constant() <= 0) c.fail("the stride must be positive");
+        if (same) sizes.at(first + i) = in;
+        else if (transposed) sizes.at(first + i) = (in - 1) * stride.at(i) - Expr(2) * pad.at(i) + reach + outputPad.at(i) + 1;
+        else sizes.at(first + i) = c.simplified(floorDiv(in + Expr(2) * pad.at(i) - reach - 1, stride.at(i)) + 1);
     }
     return one(windowed(c, input, sizes, suggestsChannelsLast(c, input) || suggestsChannelsLast(c, weight)));
 }
@@ -78,7 +78,7 @@ TensorType pooled(const TypeContext& c, size_t spatial, const TensorType& self) 
     const Sizes dilation = c.schema.indexOf("dilation") >= 0 ? c.integersRepeated("dilation", spatial) : Sizes(spatial, Expr(1));
     Sizes sizes = self.sizes;
     for (size_t i = 0; i < spatial; ++i)
-        sizes[first + i] = pooledSize(c, sizes[first + i], kernel[i], stride[i], pad[i], dilation[i], c.flag("ceil_mode"));
+        sizes.at(first + i) = pooledSize(c, sizes.at(first + i), kernel.at(i), stride.at(i), pad.at(i), dilation.at(i), c.flag("ceil_mode"));
     return windowed(c, self, sizes, suggestsChannelsLast(c, self));
 }
 Types avgPool(const TypeContext& c) { return one(pooled(c, digitAfter(c, "_pool"), c.self())); }
@@ -107,8 +107,8 @@ TensorType adaptive(const TypeContext& c) {
     const ArgList* given = list.get<ArgList>();
     Sizes sizes = self.sizes;
     for (size_t i = 0; i < spatial; ++i) {
-        if (given && i < given->items.size() && given->items[i].isNone()) continue;  // None keeps the size
-        sizes[first + i] = given ? (given->items.size() == 1 ? c.toExpr(given->items[0]) : c.toExpr(given->items.at(i))) : c.integer("output_size");
+        if (given && i < given->items.size() && given->items.at(i).isNone()) continue;  // None keeps the size
+        sizes.at(first + i) = given ? (given->items.size() == 1 ? c.toExpr(given->items.at(0)) : c.toExpr(given->items.at(i))) : c.integer("output_size");
     }
     return windowed(c, self, sizes, suggestsChannelsLast(c, self));
 }
@@ -123,7 +123,7 @@ Types maxUnpool(const TypeContext& c) {
     const Sizes wanted = c.integers("output_size");
     Sizes sizes = self.sizes;
     if (wanted.size() > sizes.size()) c.fail("output_size names more dimensions than the tensor has");
-    for (size_t i = 0; i < wanted.size(); ++i) sizes[sizes.size() - wanted.size() + i] = wanted[i];
+    for (size_t i = 0; i < wanted.size(); ++i) sizes.at(sizes.size() - wanted.size() + i) = wanted.at(i);
     return one(makeTensor(self.dtype, sizes, self.device));
 }
 
@@ -138,16 +138,16 @@ Types upsample(const TypeContext& c) {
     Sizes sizes = self.sizes;
     if (c.has("output_size")) {
         const Sizes wanted = c.integersRepeated("output_size", spatial);
-        for (size_t i = 0; i < spatial; ++i) sizes[2 + i] = wanted[i];
+        for (size_t i = 0; i < spatial; ++i) sizes.at(2 + i) = wanted.at(i);
     } else {
         const Argument scales = c.arg("scale_factors");
         const ArgList* list = scales.get<ArgList>();
         if (!list || list->items.size() != spatial) c.fail("needs output_size or scale_factors");
         for (size_t i = 0; i < spatial; ++i) {
-            const double scale = list->items[i].is<double>() ? *list->items[i].get<double>() : list->items[i].is<int64_t>() ? double(*list->items[i].get<int64_t>()) : 0;
+            const double scale = list->items.at(i).is<double>() ? *list->items.at(i).get<double>() : list->items.at(i).is<int64_t>() ? double(*list->items.at(i).get<int64_t>()) : 0;
             if (!(scale > 0) || scale > 1e6) c.fail("scale factors must be positive numbers");
-            if (auto n = sizes[2 + i].asConst()) sizes[2 + i] = int64_t(std::floor(double(*n) * scale));
-            else if (scale == std::floor(scale)) sizes[2 + i] = sizes[2 + i] * Expr(int64_t(scale));
+            if (auto n = sizes.at(2 + i).asConst()) sizes.at(2 + i) = int64_t(std::floor(double(*n) * scale));
+            else if (scale == std::floor(scale)) sizes.at(2 + i) = sizes.at(2 + i) * Expr(int64_t(scale));
             else c.unknown("a symbolic size times a fraction");
         }
     }
@@ -156,14 +156,14 @@ Types upsample(const TypeContext& c) {
 Types gridSampler(const TypeContext& c) {
     const TensorType &self = c.tensor("input"), &grid = c.tensor("grid");
     if (grid.sizes.size() != self.sizes.size() || self.sizes.size() < 4) c.fail("input and grid need the same 4 or 5 dimensions");
-    Sizes sizes{self.sizes[0], self.sizes[1]};
+    Sizes sizes{self.sizes.at(0), self.sizes.at(1)};
     sizes.insert(sizes.end(), grid.sizes.begin() + 1, grid.sizes.end() - 1);
     return one(makeTensor(self.dtype, sizes, self.device));
 }
 Types affineGrid(const TypeContext& c) {
     const Sizes size = c.integers("size");
     if (size.size() != 4 && size.size() != 5) c.fail("size must have 4 or 5 entries");
-    Sizes sizes{size[0]};
+    Sizes sizes{size.at(0)};
     sizes.insert(sizes.end(), size.begin() + 2, size.end());
     sizes.push_back(int64_t(size.size()) - 2);
     return one(makeTensor(c.self().dtype, sizes, c.self().device));
@@ -174,17 +174,17 @@ Types im2col(const TypeContext& c) {
     const size_t first = firstSpatial(c, self, 2);
     Expr columns = 1;
     for (size_t i = 0; i < 2; ++i)
-        columns = columns * pooledSize(c, self.sizes[first + i], kernel[i], stride[i], pad[i], dilation[i], false);
-    Sizes sizes{self.sizes[first - 1] * kernel[0] * kernel[1], columns};
-    if (first == 2) sizes.insert(sizes.begin(), self.sizes[0]);
+        columns = columns * pooledSize(c, self.sizes.at(first + i), kernel.at(i), stride.at(i), pad.at(i), dilation.at(i), false);
+    Sizes sizes{self.sizes.at(first - 1) * kernel.at(0) * kernel.at(1), columns};
+    if (first == 2) sizes.insert(sizes.begin(), self.sizes.at(0));
     return one(makeTensor(self.dtype, sizes, self.device));
 }
 Types col2im(const TypeContext& c) {
     const TensorType& self = c.self();
     const Sizes kernel = c.integersRepeated("kernel_size", 2), size = c.integersRepeated("output_size", 2);
     if (self.sizes.size() < 2) c.fail("needs 2 or 3 dimensions");
-    Sizes sizes{floorDiv(self.sizes[self.sizes.size() - 2], kernel[0] * kernel[1]), size[0], size[1]};
-    if (self.sizes.size() == 3) sizes.insert(sizes.begin(), self.sizes[0]);
+    Sizes sizes{floorDiv(self.sizes.at(self.sizes.size() - 2), kernel.at(0) * kernel.at(1)), size.at(0), size.at(1)};
+    if (self.sizes.size() == 3) sizes.insert(sizes.begin(), self.sizes.at(0));
     return one(makeTensor(self.dtype, sizes, self.device));
 }
 Types pad(const TypeContext& c) {
@@ -193,8 +193,8 @@ Types pad(const TypeContext& c) {
     Sizes sizes = self.sizes;
     if (amounts.size() % 2 != 0 || amounts.size() / 2 > sizes.size()) c.fail("pad must have two entries per padded dimension");
     for (size_t i = 0; i < amounts.size() / 2; ++i) {
-        Expr& size = sizes[sizes.size() - 1 - i];
-        size = size + amounts[2 * i] + amounts[2 * i + 1];
+        Expr& size = sizes.at(sizes.size() - 1 - i);
+        size = size + amounts.at(2 * i) + amounts.at(2 * i + 1);
         if (size.isConst() && size.constant() < 0) c.fail("padding gives a negative size");
     }
     const bool constant = c.node.target.starts_with("aten.constant_pad_nd") || c.node.target.starts_with("aten.pad.");
@@ -205,7 +205,7 @@ Types convolutionBackward(const TypeContext& c) {
     const TensorType &input = c.tensor("input"), &weight = c.tensor("weight"), &grad = c.tensor("grad_output");
     const Argument mask = c.arg("output_mask");
     const ArgList* wanted = mask.get<ArgList>();
-    auto asked = [&](size_t i) { return !wanted || i >= wanted->items.size() || wanted->items[i] == Argument(true); };
+    auto asked = [&](size_t i) { return !wanted || i >= wanted->items.size() || wanted->items.at(i) == Argument(true); };
     const bool last = suggestsChannelsLast(c, input) || suggestsChannelsLast(c, weight);
     Types out(3, OpaqueType{"None"});
     if (asked(0)) out[0] = windowed(c, input, input.sizes, last);

@@ -40,7 +40,7 @@ struct Site {
     }
     const Node* producer(ValueId v, std::string_view target) const {
         const Node* n = v ? builder.producer(v) : nullptr;
-        return n && n->target == target ? n : nullptr;
+        return n && n->target == target && !n->args.empty() ? n : nullptr;
     }
 };
 
@@ -154,7 +154,7 @@ std::optional<Rewrite> viewOfView(const Site& s) {
     const TensorType* t = s.type(first);
     if (!t) return std::nullopt;
     if (s.sameLayout(first)) return becomes(first, "the view undoes the one before");
-    if (!canView(*t, s.out->sizes, s.builder.graph().symbols)) return std::nullopt;
+    if (s.node.args.size() < 2 || !canView(*t, s.out->sizes, s.builder.graph().symbols)) return std::nullopt;
     return Rewrite{0, "aten.view.default", {ValueRef{first}, s.node.args.at(1).value}, {}, "two views became one"};
 }
 std::optional<Rewrite> wholeSlice(const Site& s) {

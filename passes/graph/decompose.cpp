@@ -9,6 +9,7 @@
 // Cost: one walk; recurrent layers unroll over time. Values that a rewrite made and nobody reads are dropped.
 #include "passes/graph/decompose.h"
 
+#include <stdexcept>
 #include <unordered_set>
 
 #include "passes/graph/graph_passes.h"
@@ -43,6 +44,10 @@ void dropUnread(Graph& graph) {
 Result<Graph> one(const Graph& graph, PassContext& context) {
     GraphBuilder builder(graph);
     bool changed = false;
+    std::unordered_set<ValueId> read;
+    for (const NodePtr& n : graph.nodes)
+        for (ValueId id : n->operands()) read.insert(id);
+    for (const GraphOutput& out : graph.outputs) forEachValue(out.value, [&](ValueId id) { read.insert(id); });
     for (const NodePtr& original : graph.nodes) {
         FW_TRY_VOID(context.cancelled());
         const Decomposition rewrite = decompositionOf(original->target);
@@ -54,15 +59,34 @@ Result<Graph> one(const Graph& graph, PassContext& context) {
         const size_t before = builder.graph().nodes.size();
         Node node = *original;
         for (NamedArgument& a : node.args) a.value = mapValues(a.value, [&](ValueId id) { return builder.resolve(id); });
+        auto keepAsIs = [&](const std::string& why) {
+            builder.discardFrom(before);
+            auto& decision = context.explain(Verdict::Kept, Reason::no_decomposition, {original->target}, {original->id}, {original->name});
+            decision.wouldChange = why;
+            builder.keep(original);
+        };
+        // A rewrite may count on what the shape rule checks: the dimensions it asks for are there.
+        auto sound = inferTypes(node, [&](ValueId id) { return builder.type(id); }, builder.graph().symbols);
+        if (!sound.ok() && sound.error().kind == ErrorKind::BadInput) {
+            keepAsIs(sound.error().message);
+            continue;
+        }
         Values values;
         try {
             Decomposer decomposer(builder, node, *original, 0);
             values = rewrite(decomposer);
         } catch (const DecompositionRefused& refused) {
-            builder.discardFrom(before);
-            auto& decision = context.explain(Verdict::Kept, Reason::no_decomposition, {original->target}, {original->id}, {original->name});
-            decision.wouldChange = refused.error.message;
-            builder.keep(original);
+            keepAsIs(refused.error.message);
+            continue;
+        } catch (const std::out_of_range&) {
+            keepAsIs("an operand has too few dimensions");
+            continue;
+        }
+        bool complete = true;
+        for (size_t i = 0; i < original->outputs.size(); ++i)
+            if (read.count(original->outputs[i].id)) complete = complete && i < values.size() && values[i] != 0;
+        if (!complete) {
+            keepAsIs("the rewrite does not give all results that are read");
             continue;
         }
         changed = true;

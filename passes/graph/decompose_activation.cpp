@@ -68,7 +68,7 @@ Values prelu(Decomposer& d) {
     const size_t rank = d.rank(x);
     if (d.node.target.starts_with("aten.prelu") && d.rank(weight) == 1 && rank != 1) {
         std::vector<Expr> sizes(rank, Expr(1));
-        if (rank >= 2) sizes[1] = d.sizes(weight)[0];
+        if (rank >= 2) sizes.at(1) = d.sizes(weight)[0];
         weight = d.view(weight, sizes);
     }
     return {d.where(d.compare("gt", x, int64_t{0}), x, d.binary("mul", weight, ref(x)))};

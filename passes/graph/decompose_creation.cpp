@@ -80,8 +80,8 @@ Values triangle(Decomposer& d) {
     const size_t rank = type.sizes.size();
     if (rank < 2) d.refuse("needs two dimensions");
     const bool lower = d.node.target.starts_with("aten.tril");
-    const ValueId columns = d.unsqueeze(d.arange(int64_t{0}, d.size(type.sizes[rank - 1]), type.device), -2);
-    const ValueId rows = d.unsqueeze(d.arange(int64_t{0}, d.size(type.sizes[rank - 2]), type.device), -1);
+    const ValueId columns = d.unsqueeze(d.arange(int64_t{0}, d.size(type.sizes.at(rank - 1)), type.device), -2);
+    const ValueId rows = d.unsqueeze(d.arange(int64_t{0}, d.size(type.sizes.at(rank - 2)), type.device), -1);
     const ValueId inside = d.compare(lower ? "le" : "ge", d.binary("sub", columns, ref(rows)), d.arg("diagonal"));
     if (isBool(type.dtype)) return {d.op("aten.logical_and.default", {ref(inside), ref(self)})};
     const ValueId zero = d.scalar(isFloat(type.dtype) ? Argument(0.0) : Argument(int64_t{0}), type.dtype, type.device);

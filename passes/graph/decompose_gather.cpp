@@ -25,10 +25,10 @@ Values roll(Decomposer& d) {
     if (dims.empty()) {
         const auto sizes = d.sizes(v);
         if (shifts.size() != 1) d.refuse("one shift for the flattened tensor");
-        return {d.view(rolled(d, d.reshape(v, {product(sizes)}), shifts[0], 0), sizes)};
+        return {d.view(rolled(d, d.reshape(v, {product(sizes)}), shifts.at(0), 0), sizes)};
     }
     if (shifts.size() != dims.size()) d.refuse("shifts and dims differ in length");
-    for (size_t i = 0; i < dims.size(); ++i) v = rolled(d, v, shifts[i], dims[i]);
+    for (size_t i = 0; i < dims.size(); ++i) v = rolled(d, v, shifts.at(i), dims.at(i));
     return {v};
 }
 
@@ -119,8 +119,8 @@ Values takeAlongDim(Decomposer& d) {
     std::vector<Expr> forSelf = d.sizes(self), forIndices = d.sizes(indices);
     for (size_t i = 0; i < forSelf.size(); ++i) {
         if (int(i) == dim) continue;
-        const Expr wide = forSelf[i].isConst(1) ? forIndices[i] : forSelf[i];
-        forSelf[i] = forIndices[i] = wide;
+        const Expr wide = forSelf.at(i).isConst(1) ? forIndices.at(i) : forSelf.at(i);
+        forSelf.at(i) = forIndices.at(i) = wide;
     }
     if (forSelf != d.sizes(self)) self = d.op("aten.expand.default", {ref(self), d.sizeList(forSelf)});
     // Negative indices count from the end here, which gather does not know.
@@ -175,7 +175,7 @@ Values rot90(Decomposer& d) {
     const ValueId self = d.value("self");
     const auto dims = d.integers("dims");
     if (dims.size() != 2) d.refuse("needs two dimensions");
-    const int a = d.wrap(dims[0], d.rank(self)), b = d.wrap(dims[1], d.rank(self));
+    const int a = d.wrap(dims.at(0), d.rank(self)), b = d.wrap(dims.at(1), d.rank(self));
     switch (((d.integer("k") % 4) + 4) % 4) {
         case 1: return {d.transpose(d.op("aten.flip.default", {ref(self), listOfInts({b})}), a, b)};
         case 2: return {d.op("aten.flip.default", {ref(self), listOfInts({a, b})})};
@@ -188,7 +188,7 @@ Values rot90(Decomposer& d) {
 
 Argument repeated(Decomposer& d, std::string_view name, size_t count) {
     auto list = d.integers(name);
-    if (list.size() == 1) list.resize(count, list[0]);
+    if (list.size() == 1) list.resize(count, list.at(0));
     if (list.size() != count) d.refuse("a list has another length than the spatial dimensions");
     return listOfInts(list);
 }
@@ -210,9 +210,9 @@ Values convolution(Decomposer& d) {
             for (size_t i = 0; i < spatial; ++i) {
                 const auto kernel = d.sizes(weight)[2 + i].asConst();
                 if (!kernel) d.refuse("the kernel size is symbolic");
-                const int64_t total = step[step.size() == 1 ? 0 : i] * (*kernel - 1);
-                both[i] = total / 2;
-                if (total % 2 != 0) { before[2 * (spatial - 1 - i) + 1] = 1; uneven = true; }
+                const int64_t total = step.at(step.size() == 1 ? 0 : i) * (*kernel - 1);
+                both.at(i) = total / 2;
+                if (total % 2 != 0) { before.at(2 * (spatial - 1 - i) + 1) = 1; uneven = true; }
             }
         }
         if (uneven) input = d.op("aten.constant_pad_nd.default", {ref(input), listOfInts(before)});
@@ -236,7 +236,7 @@ Values maxPool(Decomposer& d) {
     auto lifted = [&](std::string_view name, int64_t first) {
         auto list = d.integers(name);
         if (list.empty()) return listOfInts({});
-        return listOfInts({first, list[0]});
+        return listOfInts({first, list.at(0)});
     };
     const ValueId tall = d.unsqueeze(self, -2);
     const Values made = d.ops("aten.max_pool2d_with_indices.default",
@@ -251,8 +251,8 @@ bool isChannelsLast(Decomposer& d, ValueId v) {
     TensorType moved = t;
     for (size_t i = 0; i < 4; ++i) {
         const size_t from = i == 0 ? 0 : i == 3 ? 1 : i + 1;
-        moved.sizes[i] = t.sizes[from];
-        moved.strides[i] = t.strides[from];
+        moved.sizes.at(i) = t.sizes.at(from);
+        moved.strides.at(i) = t.strides.at(from);
     }
     return isContiguous(moved, d.ranges());
 }
@@ -268,7 +268,7 @@ Values adaptiveAvgPool(Decomposer& d) {
         // The composite keeps channels-last; with one element per channel that is only a matter of strides.
         const ValueId mean = d.mean(self, {-1, -2}, true);
         const auto& s = d.sizes(self);
-        return {d.op("aten.as_strided.default", {ref(mean), d.sizeList({s[0], s[1], Expr(1), Expr(1)}), d.sizeList({s[1], Expr(1), s[1], s[1]})})};
+        return {d.op("aten.as_strided.default", {ref(mean), d.sizeList({s.at(0), s.at(1), Expr(1), Expr(1)}), d.sizeList({s.at(1), Expr(1), s.at(1), s.at(1)})})};
     }
     if (single) return {d.mean(self, two ? std::vector<int64_t>{-1, -2} : std::vector<int64_t>{-1, -2, -3}, true)};
     return {d.op(two ? "aten._adaptive_avg_pool2d.default" : "aten._adaptive_avg_pool3d.default", {ref(self), size})};
@@ -280,7 +280,7 @@ Values upsample1d(Decomposer& d) {
     if (d.has("output_size")) size = listOfInts({1, d.integers("output_size").at(0)});
     if (const Argument given = d.arg("scale_factors"); given.get<ArgList>() && given.get<ArgList>()->items.size() == 1) {
         ArgList two;
-        two.items = {1.0, given.get<ArgList>()->items[0]};
+        two.items = {1.0, given.get<ArgList>()->items.at(0)};
         scales = two;
     }
     if (d.has("scales")) d.refuse("a scale beside the size");

@@ -7,6 +7,7 @@ namespace fw {
 namespace {
 
 Argument ref(ValueId v) { return ValueRef{v}; }
+constexpr int64_t kMaxPieces = 16384;  // as Decomposer::unbind
 
 /// Sizes of a list argument with -1 worked out.
 std::vector<Expr> resolvedSizes(Decomposer& d, std::string_view name, Expr numel) {
@@ -24,7 +25,7 @@ std::vector<Expr> resolvedSizes(Decomposer& d, std::string_view name, Expr numel
     }
     if (unknown >= 0) {
         if (known.isConst(0)) d.refuse("cannot infer a size among zeros");
-        sizes[size_t(unknown)] = simplify(floorDiv(numel, known), d.ranges());
+        sizes.at(size_t(unknown)) = simplify(floorDiv(numel, known), d.ranges());
     }
     return sizes;
 }
@@ -46,7 +47,7 @@ Values flatten(Decomposer& d) {
     if (begin >= end) return {self};
     std::vector<Expr> out(sizes.begin(), sizes.begin() + begin);
     Expr merged = 1;
-    for (int i = begin; i <= end; ++i) merged = merged * sizes[size_t(i)];
+    for (int i = begin; i <= end; ++i) merged = merged * sizes.at(size_t(i));
     out.push_back(merged);
     out.insert(out.end(), sizes.begin() + end + 1, sizes.end());
     return {d.reshape(self, out)};
@@ -55,7 +56,7 @@ Values unflatten(Decomposer& d) {
     const ValueId self = d.value("self");
     const auto& sizes = d.sizes(self);
     const int dim = d.dim("dim", sizes.size());
-    const auto split = resolvedSizes(d, "sizes", sizes[size_t(dim)]);
+    const auto split = resolvedSizes(d, "sizes", sizes.at(size_t(dim)));
     std::vector<Expr> out(sizes.begin(), sizes.begin() + dim);
     out.insert(out.end(), split.begin(), split.end());
     out.insert(out.end(), sizes.begin() + dim + 1, sizes.end());
@@ -90,13 +91,13 @@ Values movedim(Decomposer& d) {
     std::vector<int64_t> order(rank, -1);
     std::vector<bool> used(rank, false);
     for (size_t i = 0; i < from.size(); ++i) {
-        order[size_t(d.wrap(to[i], rank))] = d.wrap(from[i], rank);
-        used[size_t(d.wrap(from[i], rank))] = true;
+        order.at(size_t(d.wrap(to.at(i), rank))) = d.wrap(from.at(i), rank);
+        used.at(size_t(d.wrap(from.at(i), rank))) = true;
     }
     size_t next = 0;
     for (int64_t& o : order) {
         if (o >= 0) continue;
-        while (next < rank && used[next]) ++next;
+        while (next < rank && used.at(next)) ++next;
         o = int64_t(next++);
     }
     return {d.permute(self, order)};
@@ -131,7 +132,7 @@ Values split(Decomposer& d) {
     else each = d.expression(d.arg("split_size"));
     if (each.isConst(0)) d.refuse("empty pieces");
     const auto count = simplify(ceilDiv(size, each), d.ranges()).asConst();
-    if (!count) d.refuse("the number of pieces is not a constant");
+    if (!count || *count > kMaxPieces) d.refuse("the number of pieces is not a constant, or too large");
     std::vector<Expr> lengths(size_t(std::max<int64_t>(*count, 1)), each);
     lengths.back() = simplify(size - each * Expr(int64_t(lengths.size()) - 1), d.ranges());
     return d.ops("aten.split_with_sizes.default", {ref(self), d.sizeList(lengths), dim});
@@ -153,7 +154,7 @@ Values tensorSplit(Decomposer& d) {
         ends.push_back(*size);
     } else if (d.has("sections")) {
         const int64_t n = d.integer("sections");
-        if (n <= 0) d.refuse("sections must be positive");
+        if (n <= 0 || n > kMaxPieces) d.refuse("sections must be positive, and not too many");
         int64_t at = 0;
         for (int64_t i = 0; i < n; ++i) ends.push_back(at += *size / n + (i < *size % n ? 1 : 0));
     } else {
@@ -183,7 +184,7 @@ Values stack(Decomposer& d) {
         std::vector<Argument> args{list};
         if (dim != 0) args.push_back(int64_t(dim));
         const ValueId joined = d.op("aten.cat.default", std::move(args));
-        std::vector<Expr> sizes = d.sizes(parts[0]);
+        std::vector<Expr> sizes = d.sizes(parts.at(0));
         sizes.insert(sizes.begin() + dim, Expr(int64_t(parts.size())));
         return {d.view(joined, sizes)};
     }
@@ -200,7 +201,7 @@ ValueId atLeast(Decomposer& d, ValueId v, size_t wanted) {
     const size_t rank = d.rank(v);
     if (rank >= wanted) return v;
     std::vector<Expr> sizes = d.sizes(v);
-    if (wanted == 3 && rank == 1) sizes = {Expr(1), sizes[0], Expr(1)};
+    if (wanted == 3 && rank == 1) sizes = {Expr(1), sizes.at(0), Expr(1)};
     else if (wanted == 3 && rank == 2) sizes.push_back(Expr(1));
     else while (sizes.size() < wanted) sizes.insert(sizes.begin(), Expr(1));
     return d.view(v, sizes);
@@ -216,7 +217,7 @@ Values stackLike(Decomposer& d) {
     int64_t dim = 0;
     if (t.starts_with("aten.hstack")) {
         for (ValueId& p : parts) p = atLeast(d, p, 1);
-        dim = d.rank(parts[0]) == 1 ? 0 : 1;
+        dim = d.rank(parts.at(0)) == 1 ? 0 : 1;
     } else if (t.starts_with("aten.column_stack")) {
         for (ValueId& p : parts)
             if (d.rank(p) < 2) p = d.reshape(p, {product(d.sizes(p)), Expr(1)});
@@ -237,8 +238,8 @@ Values meshgrid(Decomposer& d) {
     Values out;
     for (size_t i = 0; i < parts.size(); ++i) {
         std::vector<Expr> own(parts.size(), Expr(1));
-        own[i] = sizes[i];
-        ValueId v = d.op("aten.expand.default", {ref(d.view(parts[i], own)), d.sizeList(sizes)});
+        own.at(i) = sizes.at(i);
+        ValueId v = d.op("aten.expand.default", {ref(d.view(parts.at(i), own)), d.sizeList(sizes)});
         out.push_back(swapped ? d.transpose(v, 0, 1) : v);
     }
     return out;
@@ -250,8 +251,8 @@ Values broadcastTensors(Decomposer& d) {
         const auto& own = d.sizes(p);
         while (sizes.size() < own.size()) sizes.insert(sizes.begin(), Expr(1));
         for (size_t i = 0; i < own.size(); ++i) {
-            Expr& s = sizes[sizes.size() - own.size() + i];
-            if (s.isConst(1)) s = own[i];
+            Expr& s = sizes.at(sizes.size() - own.size() + i);
+            if (s.isConst(1)) s = own.at(i);
         }
     }
     Values out;
@@ -283,7 +284,7 @@ Values pixelShuffle(Decomposer& d) {
     const size_t n = s.size();
     if (n < 3) d.refuse("needs 3 dimensions");
     std::vector<Expr> lead(s.begin(), s.end() - 3);
-    const Expr c = floorDiv(s[n - 3], r * r), h = s[n - 2], w = s[n - 1];
+    const Expr c = floorDiv(s.at(n - 3), r * r), h = s.at(n - 2), w = s.at(n - 1);
     std::vector<Expr> split = lead, out = lead;
     split.insert(split.end(), {c, r, r, h, w});
     out.insert(out.end(), {c, h * r, w * r});
@@ -299,7 +300,7 @@ Values pixelUnshuffle(Decomposer& d) {
     const size_t n = s.size();
     if (n < 3) d.refuse("needs 3 dimensions");
     std::vector<Expr> lead(s.begin(), s.end() - 3);
-    const Expr c = s[n - 3], h = floorDiv(s[n - 2], r), w = floorDiv(s[n - 1], r);
+    const Expr c = s.at(n - 3), h = floorDiv(s.at(n - 2), r), w = floorDiv(s.at(n - 1), r);
     std::vector<Expr> split = lead, out = lead;
     split.insert(split.end(), {c, h, r, w, r});
     out.insert(out.end(), {c * r * r, h, w});
@@ -313,10 +314,10 @@ Values channelShuffle(Decomposer& d) {
     const auto s = d.sizes(self);
     const Expr groups = Expr(d.integer("groups"));
     if (s.size() < 3) d.refuse("needs 3 dimensions");
-    std::vector<Expr> split{s[0], groups, floorDiv(s[1], groups)};
+    std::vector<Expr> split{s.at(0), groups, floorDiv(s.at(1), groups)};
     split.insert(split.end(), s.begin() + 2, s.end());
     auto order = identityOrder(split.size());
-    std::swap(order[1], order[2]);
+    std::swap(order.at(1), order.at(2));
     return {d.reshape(d.permute(d.reshape(self, split), order), s)};
 }
 

@@ -69,12 +69,12 @@ Values matmul(Decomposer& d) {
     }
     // Batches: broadcast them, flatten them into one, bmm.
     const auto sa = d.sizes(a), sb = d.sizes(b);
-    const Expr n = ra > 1 ? sa[ra - 2] : Expr(1), m1 = sa[ra - 1];
-    const Expr m2 = rb > 1 ? sb[rb - 2] : sb[0], p = rb > 1 ? sb[rb - 1] : Expr(1);
+    const Expr n = ra > 1 ? sa.at(ra - 2) : Expr(1), m1 = sa.at(ra - 1);
+    const Expr m2 = rb > 1 ? sb.at(rb - 2) : sb.at(0), p = rb > 1 ? sb.at(rb - 1) : Expr(1);
     std::vector<Expr> batchA(sa.begin(), sa.end() - long(std::min<size_t>(2, ra))), batchB(sb.begin(), sb.end() - long(std::min<size_t>(2, rb)));
     std::vector<Expr> batch(std::max(batchA.size(), batchB.size()), Expr(1));
     for (size_t i = 0; i < batch.size(); ++i) {
-        const Expr x = i < batchA.size() ? batchA[batchA.size() - 1 - i] : Expr(1), y = i < batchB.size() ? batchB[batchB.size() - 1 - i] : Expr(1);
+        const Expr x = i < batchA.size() ? batchA.at(batchA.size() - 1 - i) : Expr(1), y = i < batchB.size() ? batchB.at(batchB.size() - 1 - i) : Expr(1);
         batch[batch.size() - 1 - i] = x.isConst(1) ? y : x;
     }
     const Expr count = product(batch);
@@ -228,7 +228,7 @@ ValueId sumProduct(Decomposer& d, ValueId left, ValueId right, const std::vector
     for (int64_t i : onlyRight) outSizes.push_back(d.sizes(right)[size_t(i)]);
     const auto order = join({&both, &onlyLeft, &sums, &onlyRight});
     std::vector<int64_t> back(order.size());
-    for (size_t i = 0; i < order.size(); ++i) back[size_t(order[i])] = int64_t(i);
+    for (size_t i = 0; i < order.size(); ++i) back.at(size_t(order.at(i))) = int64_t(i);
     const ValueId l = d.reshape(d.permute(left, join({&both, &onlyLeft, &sums, &onlyRight})), {bothSize, leftSize, sumSize});
     const ValueId r = d.reshape(d.permute(right, join({&both, &sums, &onlyRight, &onlyLeft})), {bothSize, sumSize, rightSize});
     const ValueId product = d.op("aten.bmm.default", {ref(l), ref(r)});
@@ -256,8 +256,8 @@ Values einsum(Decomposer& d) {
     for (size_t i = 0; i < terms.size(); ++i) {
         const bool dots = terms[i].find('.') != std::string::npos;
         const size_t letters = terms[i].size() - (dots ? 1 : 0);
-        if (letters > d.rank(operands[i]) || (!dots && letters != d.rank(operands[i]))) d.refuse("the equation does not fit an operand");
-        if (dots) ellipsisRank = std::max(ellipsisRank, d.rank(operands[i]) - letters);
+        if (letters > d.rank(operands.at(i)) || (!dots && letters != d.rank(operands.at(i)))) d.refuse("the equation does not fit an operand");
+        if (dots) ellipsisRank = std::max(ellipsisRank, d.rank(operands.at(i)) - letters);
         for (char c : terms[i]) if (c != '.') ++uses[c];
     }
     std::string result;
@@ -281,7 +281,7 @@ Values einsum(Decomposer& d) {
     const int64_t rank = next;
 
     for (size_t k = 0; k < operands.size(); ++k) {
-        ValueId v = operands[k];
+        ValueId v = operands.at(k);
         std::vector<int64_t> order(size_t(rank), -1);
         const std::string& term = terms[k];
         const size_t originalRank = d.rank(v);
@@ -291,22 +291,22 @@ Values einsum(Decomposer& d) {
             if (c == '.') {
                 const size_t missing = ellipsisRank - (originalRank - (term.size() - 1));
                 for (size_t m = 0; m < missing; ++m) v = d.unsqueeze(v, j);
-                for (size_t m = 0; m < ellipsisRank; ++m) order[size_t(ellipsisPlace) + m] = j++;
+                for (size_t m = 0; m < ellipsisRank; ++m) order.at(size_t(ellipsisPlace) + m) = j++;
             } else if (seen[c]) {
                 d.refuse("an index is repeated within one operand");
             } else {
                 seen[c] = true;
-                order[size_t(place[c])] = j++;
+                order.at(size_t(place[c])) = j++;
             }
         }
         for (int64_t& o : order)
             if (o < 0) { v = d.unsqueeze(v, j); o = j++; }
-        operands[k] = d.permute(v, order);
+        operands.at(k) = d.permute(v, order);
     }
     std::vector<int> counts(size_t(rank), 0);
     for (ValueId v : operands)
         for (int64_t i = 0; i < rank; ++i)
-            if (!d.sizes(v)[size_t(i)].isConst(1)) ++counts[size_t(i)];
+            if (!d.sizes(v)[size_t(i)].isConst(1)) ++counts.at(size_t(i));
 
     std::vector<int64_t> path;
     if (d.has("path")) path = d.integers("path");
@@ -315,19 +315,19 @@ Values einsum(Decomposer& d) {
         size_t i = 0, j = 1;
         if (!path.empty()) {
             if (step + 1 >= path.size()) d.refuse("the path is too short");
-            i = size_t(path[step]);
-            j = size_t(path[step + 1]);
+            i = size_t(path.at(step));
+            j = size_t(path.at(step + 1));
             step += 2;
             if (j < i) std::swap(i, j);
         }
         if (i == j || j >= operands.size()) d.refuse("the path names an operand that is not there");
-        ValueId a = operands[i], b = operands[j];
+        ValueId a = operands.at(i), b = operands.at(j);
         operands.erase(operands.begin() + long(j));
         operands.erase(operands.begin() + long(i));
         std::vector<int64_t> sums, sumA, sumB;
         for (int64_t dim = outRank; dim < rank; ++dim) {
             const bool inA = !d.sizes(a)[size_t(dim)].isConst(1), inB = !d.sizes(b)[size_t(dim)].isConst(1);
-            int& count = counts[size_t(dim)];
+            int& count = counts.at(size_t(dim));
             if (inA && inB) {
                 if (--count == 1) { sums.push_back(dim); count = 0; }
             } else if (count == 1) {
@@ -341,7 +341,7 @@ Values einsum(Decomposer& d) {
         if (path.empty()) operands.insert(operands.begin(), product);
         else operands.push_back(product);
     }
-    ValueId out = operands[0];
+    ValueId out = operands.at(0);
     if (rank == outRank) return {out};
     if (terms.size() > 1) {
         std::vector<Expr> sizes(d.sizes(out).begin(), d.sizes(out).begin() + outRank);
@@ -353,7 +353,7 @@ Values einsum(Decomposer& d) {
 }
 
 Values bilinear(Decomposer& d) {
-    // out[., o] = sum_ij a[., i] w[o, i, j] b[., j]
+    // out[., o] = sum_ij a.at(., i) w[o, i, j] b.at(., j)
     const ValueId a = d.value("input1"), b = d.value("input2"), w = d.value("weight");
     std::vector<Expr> lead(d.sizes(a).begin(), d.sizes(a).end() - 1);
     const Expr rows = product(lead), o = d.sizes(w)[0], i = d.sizes(w)[1], j = d.sizes(w)[2];

@@ -18,8 +18,8 @@ Values groupNorm(Decomposer& d) {
     if (!isContiguous(d.type(input), d.ranges()) && sizes.size() != 4 && sizes.size() != 5)
         input = d.op("aten.clone.default", {ref(input)}, {{"memory_format", MemoryFormat::Contiguous, true}});
     Expr area = 1;
-    for (size_t i = 2; i < sizes.size(); ++i) area = area * sizes[i];
-    return {d.ops("aten.native_group_norm.default", {ref(input), d.arg("weight"), d.arg("bias"), d.size(sizes[0]), d.size(sizes[1]), d.size(area), d.arg("num_groups"), d.arg("eps")}).at(0)};
+    for (size_t i = 2; i < sizes.size(); ++i) area = area * sizes.at(i);
+    return {d.ops("aten.native_group_norm.default", {ref(input), d.arg("weight"), d.arg("bias"), d.size(sizes.at(0)), d.size(sizes.at(1)), d.size(area), d.arg("num_groups"), d.arg("eps")}).at(0)};
 }
 Values rmsNorm(Decomposer& d) {
     const ValueId input = d.value("input");
@@ -48,7 +48,7 @@ Values batchNorm(Decomposer& d) {
 
 ValueId perChannel(Decomposer& d, ValueId v, size_t rank) {
     std::vector<Expr> sizes(rank, Expr(1));
-    sizes[1] = product(d.sizes(v));
+    sizes.at(1) = product(d.sizes(v));
     return d.view(v, sizes);
 }
 /// Training mode: statistics over all dimensions but the channels, and the running statistics moved towards them.
@@ -61,10 +61,10 @@ Values batchNormFunctional(Decomposer& d) {
     const auto sizes = d.sizes(input);
     if (sizes.size() < 2) d.refuse("needs two dimensions");
     std::vector<int64_t> dims{0};
-    Expr count = sizes[0];
+    Expr count = sizes.at(0);
     for (size_t i = 2; i < sizes.size(); ++i) {
         dims.push_back(int64_t(i));
-        count = count * sizes[i];
+        count = count * sizes.at(i);
     }
     const ValueId x = d.cast(input, compute);
     const ValueId var = d.op("aten.var.correction", {ref(x), listOfInts(dims)}, {{"correction", int64_t{0}, true}, {"keepdim", true, true}});
@@ -98,9 +98,9 @@ Values instanceNorm(Decomposer& d) {
     if (d.has("running_mean") || !d.flag("use_input_stats")) d.refuse("running statistics");
     // Every (sample, channel) is a group of its own.
     Expr area = 1;
-    for (size_t i = 2; i < sizes.size(); ++i) area = area * sizes[i];
-    if (!sizes[1].isConst()) d.refuse("the number of channels is symbolic");
-    const Values made = d.ops("aten.native_group_norm.default", {ref(input), d.arg("weight"), d.arg("bias"), d.size(sizes[0]), d.size(sizes[1]), d.size(area), sizes[1].constant(), d.arg("eps")});
+    for (size_t i = 2; i < sizes.size(); ++i) area = area * sizes.at(i);
+    if (!sizes.at(1).isConst()) d.refuse("the number of channels is symbolic");
+    const Values made = d.ops("aten.native_group_norm.default", {ref(input), d.arg("weight"), d.arg("bias"), d.size(sizes.at(0)), d.size(sizes.at(1)), d.size(area), sizes.at(1).constant(), d.arg("eps")});
     return {made.at(0)};
 }
 

@@ -24,7 +24,7 @@ struct State { ValueId h = 0, c = 0; };
 State lstmStep(Decomposer& d, ValueId gatesOfInput, State s, const CellWeights& w, int64_t dim) {
     const ValueId gates = d.binary("add", linearOf(d, s.h, w.hiddenWeight, w.hiddenBias), ref(gatesOfInput));
     const Values part = d.splitEvenly(gates, 4, dim);
-    const ValueId in = d.unary("sigmoid", part[0]), forget = d.unary("sigmoid", part[1]), cell = d.unary("tanh", part[2]), out = d.unary("sigmoid", part[3]);
+    const ValueId in = d.unary("sigmoid", part.at(0)), forget = d.unary("sigmoid", part.at(1)), cell = d.unary("tanh", part.at(2)), out = d.unary("sigmoid", part.at(3));
     const ValueId kept = d.binary("mul", forget, ref(s.c)), added = d.binary("mul", in, ref(cell));
     const ValueId c = d.binary("add", kept, ref(added));
     ValueId h = d.binary("mul", out, ref(d.unary("tanh", c)));
@@ -34,9 +34,9 @@ State lstmStep(Decomposer& d, ValueId gatesOfInput, State s, const CellWeights& 
 /// `input` holds the input's share of the three gates.
 State gruStep(Decomposer& d, const Values& input, State s, const CellWeights& w, int64_t dim) {
     const Values hidden = d.splitEvenly(linearOf(d, s.h, w.hiddenWeight, w.hiddenBias), 3, dim);
-    const ValueId reset = d.unary("sigmoid", d.binary("add", hidden[0], ref(input[0])));
-    const ValueId update = d.unary("sigmoid", d.binary("add", hidden[1], ref(input[1])));
-    const ValueId fresh = d.unary("tanh", d.binary("add", input[2], ref(d.binary("mul", hidden[2], ref(reset)))));
+    const ValueId reset = d.unary("sigmoid", d.binary("add", hidden.at(0), ref(input.at(0))));
+    const ValueId update = d.unary("sigmoid", d.binary("add", hidden.at(1), ref(input.at(1))));
+    const ValueId fresh = d.unary("tanh", d.binary("add", input.at(2), ref(d.binary("mul", hidden.at(2), ref(reset)))));
     return {d.binary("add", d.binary("mul", d.binary("sub", s.h, ref(fresh)), ref(update)), ref(fresh)), 0};
 }
 State plainStep(Decomposer& d, ValueId input, State s, const CellWeights& w, bool relu) {
@@ -78,8 +78,8 @@ Values layers(Decomposer& d, Cell cell) {
     if (cell == Cell::Lstm) {
         const Values states = d.values("hx");
         if (states.size() != 2) d.refuse("hx must be (h, c)");
-        hidden = d.unbind(states[0], 0);
-        cells = d.unbind(states[1], 0);
+        hidden = d.unbind(states.at(0), 0);
+        cells = d.unbind(states.at(1), 0);
     } else {
         hidden = d.unbind(d.value("hx"), 0);
     }
@@ -90,7 +90,7 @@ Values layers(Decomposer& d, Cell cell) {
     if (each != plain && each != plain + 1) d.refuse("the number of weights per layer is not known");
     auto weights = [&](size_t i) {
         const size_t at = i * each;
-        CellWeights w{params[at], params[at + 1], biases ? params[at + 2] : 0, biases ? params[at + 3] : 0, each == plain + 1 ? params[at + plain] : 0};
+        CellWeights w{params.at(at), params.at(at + 1), biases ? params.at(at + 2) : 0, biases ? params.at(at + 3) : 0, each == plain + 1 ? params.at(at + plain) : 0};
         return w;
     };
 
@@ -100,7 +100,7 @@ Values layers(Decomposer& d, Cell cell) {
         Values outs;
         for (size_t k = 0; k < directions; ++k) {
             const size_t i = layer * directions + k;
-            const LayerResult r = runLayer(d, cell, input, {hidden[i], cells.empty() ? 0 : cells[i]}, weights(i), k == 1);
+            const LayerResult r = runLayer(d, cell, input, {hidden.at(i), cells.empty() ? 0 : cells.at(i)}, weights(i), k == 1);
             outs.push_back(r.out);
             finals.push_back(r.last);
         }
@@ -132,7 +132,7 @@ Values lstmCell(Decomposer& d) {
     const Values states = d.values("hx");
     if (states.size() != 2) d.refuse("hx must be (h, c)");
     const CellWeights w = cellWeights(d);
-    const State s = lstmStep(d, linearOf(d, d.value("input"), w.inputWeight, w.inputBias), {states[0], states[1]}, w, 1);
+    const State s = lstmStep(d, linearOf(d, d.value("input"), w.inputWeight, w.inputBias), {states.at(0), states.at(1)}, w, 1);
     return {s.h, s.c};
 }
 Values gruCell(Decomposer& d) {

@@ -7,6 +7,8 @@ namespace fw {
 namespace {
 /// Decompositions made of decompositions: deeper than this is a cycle in the table.
 constexpr int kMaxDepth = 16;
+/// More slices than this nobody unbinds a tensor into; a layer over a longer sequence stays one call.
+constexpr int64_t kMaxPieces = 16384;
 }  // namespace
 
 std::vector<int64_t> identityOrder(size_t rank) {
@@ -172,7 +174,7 @@ ValueId Decomposer::mean(ValueId v, const std::vector<int64_t>& dims, bool keep)
 }
 Values Decomposer::unbind(ValueId v, int dim) {
     const auto n = sizes(v)[size_t(dim)].asConst();
-    if (!n) refuse("the number of pieces is not a constant");
+    if (!n || *n > kMaxPieces) refuse("the number of pieces is not a constant, or too large");
     Values slices, out;
     for (int64_t i = 0; i < *n; ++i) slices.push_back(slice(v, dim, i, i + 1));
     for (ValueId s : slices) out.push_back(squeeze(s, dim));

@@ -98,7 +98,8 @@ private:
                 else args.push_back(value);
             }
             FW_TRY(made, builder_.add(view.target, std::move(args), std::move(keywords), reader.id ? reader : view, kStep));
-            current = made.at(chain[i].output);
+            if (chain[i].output >= made.size()) return unsupported(fmt::format("{} has another number of results than its operand gives", view.name));
+            current = made[chain[i].output];
         }
         return current;
     }
@@ -173,13 +174,15 @@ private:
 
     Result<ValueId> single(std::string_view target, std::vector<Argument> args, const Node& origin, std::vector<NamedArgument> keywords = {}) {
         FW_TRY(ids, builder_.add(target, std::move(args), std::move(keywords), origin, kStep));
-        return ids.at(0);
+        if (ids.empty()) return unsupported(fmt::format("{} gives nothing", target));
+        return ids[0];
     }
 
     /// `parent` with the part that `step` views replaced by `value`.
     Result<ValueId> writeThrough(const ViewStep& step, ValueId parent, ValueId value, const Node& origin) {
         const Node& view = *step.node;
         const std::string name = baseName(view.target);
+        if (!builder_.tensor(parent)) return unsupported(fmt::format("{} writes through a view of unknown type", origin.name));
         const TensorType type = *builder_.tensor(parent);
         auto arg = [&](std::string_view n) { return argOrDefault(view, n); };
         const ValueRef base{parent}, part{value};
@@ -218,6 +221,7 @@ private:
     /// split, chunk, narrow and unbind take a piece of one dimension.
     Result<ValueId> writePiece(const ViewStep& step, const std::string& name, ValueId parent, ValueId value, const Node& origin) {
         const Node& view = *step.node;
+        if (!builder_.tensor(parent) || step.output >= view.outputs.size()) return unsupported(fmt::format("{} writes through a view of unknown type", origin.name));
         const TensorType type = *builder_.tensor(parent);
         const Argument dimArg = argOrDefault(view, "dim");
         const int64_t rank = int64_t(type.sizes.size());
@@ -234,11 +238,12 @@ private:
         } else {
             for (size_t i = 0; i < step.output; ++i) {
                 const TensorType* piece = view.outputs[i].tensor();
-                if (!piece) return unsupported(fmt::format("{} has pieces of unknown size", view.name));
+                if (!piece || piece->sizes.size() != type.sizes.size()) return unsupported(fmt::format("{} has pieces of unknown size", view.name));
                 begin = begin + piece->sizes[size_t(dim)];
             }
         }
         const TensorType* own = view.outputs[step.output].tensor();
+        if (!own || own->sizes.size() != type.sizes.size()) return unsupported(fmt::format("{} has pieces of unknown size", view.name));
         FW_TRY(from, builder_.sizeArgument(begin, origin, kStep));
         FW_TRY(to, builder_.sizeArgument(begin + own->sizes[size_t(dim)], origin, kStep));
         return single("aten.slice_scatter.default", {ValueRef{parent}, ValueRef{value}, dim, from, to, int64_t{1}}, origin);
