@@ -107,6 +107,23 @@ TEST(CpuLibrary, PostOpsInOrder) {
             check(m, 1e-4, 5e-5);
         }
 }
+TEST(CpuLibrary, PostOpsOfBatchedProductsBroadcast) {
+    for (int64_t batch : {1, 2})
+        for (std::vector<int64_t> operand : {std::vector<int64_t>{batch, 8, 16, 16}, {1, 8, 16, 16}, {8, 16, 16}, {batch, 1, 16, 16}, {batch, 1, 1, 16}, {16, 16}, {1, 8, 1, 1}})
+            for (const char* kind : {"add", "mul"}) {
+                Matmul m{{batch, 8, 16, 24}, {batch, 8, 24, 16}, {batch, 8, 16, 16}};
+                m.operand = operand;
+                m.extra = m.post(kind);
+                check(m);
+                m.extra = fmt::format("      post linear alpha 0.125\n{}", m.post(kind));
+                check(m);
+                if (HasFailure()) return;
+            }
+    Matmul m{{2, 8, 16, 24}, {2, 8, 24, 16}, {2, 8, 16, 16}};
+    m.operand = {16, 16, 8};
+    m.extra = "      post add with z[1, 8, 16, 16] strides [0, 1, 128, 8]\n";
+    check(m);
+}
 TEST(CpuLibrary, OtherTypes) {
     Matmul m{{9, 40}, {40, 12}, {9, 12}};
     m.type = "bf16";
