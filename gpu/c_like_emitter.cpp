@@ -173,7 +173,8 @@ private:
             std::string from;
             for (const std::string& c : kernel_.computations) from += (from.empty() ? "" : ", ") + c;
             if (!from.empty()) put("// Fused from: " + from);
-            std::string blocks = simplify(launch_.blocks(), ranges_).str();
+            Expr n = simplify(launch_.iterations, ranges_);
+            std::string blocks = n.isConst() ? simplify(launch_.blocks(), ranges_).str() : launch_.perBlock == 1 ? n.str() : fmt::format("ceil({} / {})", n.str(), launch_.perBlock);
             put(fmt::format("// Launch: {} block{} of {} thread{}.", blocks, blocks == "1" ? "" : "s", launch_.threads, launch_.threads == 1 ? "" : "s"));
         }
         std::vector<std::string> parameters;

@@ -15,7 +15,7 @@
 // The spine is the chain of loops from the top whose iterations are independent. It becomes one flat range on axis x, not one loop per axis: no block has idle
 // threads when the inner loop is short, axes y and z end at 65,535, and three axes are fewer than some spines have loops. Inside a block, the outermost loops that
 // carry nothing from one iteration to the next become threads, with the loops directly inside them.
-// The shape follows from memory: neighbouring threads should touch neighbouring elements. Rows of up to `short_row` elements stay with one thread each. A kernel
+// The shape follows from memory: neighbouring threads should touch neighbouring elements. Rows of up to `short_row` elements stay with one thread each, unless they are kept in an array. A kernel
 // without a spine (a reduction of everything) is one block.
 // Left alone, with a reason: kernels in which no loop has independent iterations, that need more block memory than a block has, or types without a GPU form
 // (not_mapped_to_gpu); they run on the host.
@@ -203,9 +203,18 @@ private:
         return n;
     }
 
+    bool hasScratch() const {
+        bool found = false;
+        walk(kernel_.body, [&](const Stmt& s, const auto&) { found = found || s.get<ScratchDecl>(); });
+        return found;
+    }
+
     bool prefersBlocks() const {
         // What all threads of a block would repeat, one thread does as fast.
-        if (hasSerialLoop_ || longestRow() <= shortRow_) return false;
+        if (hasSerialLoop_) return false;
+        // A row that is kept costs a thread one register an element (255 and spills for 32 elements, by ptxas), a block next to nothing.
+        if (hasScratch()) return true;
+        if (longestRow() <= shortRow_) return false;
         int alongRow = 0, alongSpine = 0;
         auto contiguous = [&](const Access& a, const Loop& l) {
             auto stride = strideAlong(a, l.var, program_, ranges_);
@@ -234,8 +243,8 @@ private:
     void mapSpine(int width) {
         for (Loop* l : spine_) l->map = LoopMap::Grid;
         if (!spine_.empty()) spine_.back()->width = width;
-        Expr blocks = spine_.empty() ? Expr(1) : simplify(ceilDiv(iterations(), width), ranges_);
-        std::string grid = blocks.asConst() ? std::to_string(*blocks.asConst()) : blocks.str();
+        auto count = iterations().asConst();
+        std::string grid = count ? std::to_string((*count + width - 1) / width) : width == 1 ? iterations().str() : fmt::format("ceil({} / {})", iterations().str(), width);
         int64_t block = std::max<int64_t>(width, rows_.empty() ? 1 : rows_.front().front()->width);
         ctx_.explain(Verdict::Done, Reason::mapped_to_gpu, {kernel_.name, grid, block}, kernel_.origins, {kernel_.name});
     }
