@@ -232,6 +232,7 @@ Types embeddingBag(const TypeContext& c) {
 }
 Types embeddingBackward(const TypeContext& c) {
     const TensorType& grad = c.tensor("grad_output");
+    if (grad.sizes.empty()) c.fail("the gradient needs at least one dimension");
     return one(makeTensor(grad.dtype, {c.integer("num_weights"), grad.sizes.back()}, grad.device));
 }
 Types chunkCat(const TypeContext& c) {
@@ -242,6 +243,7 @@ Types chunkCat(const TypeContext& c) {
     sizes.push_back(chunks);
     Expr total = 0;
     for (const TensorType* t : tensors) {
+        if (!t) c.fail("every operand must be a tensor");
         Expr inner = c.simplified(ceilDiv(t->sizes.at(size_t(d)), chunks));
         for (size_t i = size_t(d) + 1; i < t->sizes.size(); ++i) inner = inner * t->sizes.at(i);
         total = total + inner;

@@ -80,7 +80,7 @@ Types matmul(const TypeContext& c) {
 Types linear(const TypeContext& c) {
     const TensorType& input = c.tensor("input");
     const TensorType& weight = c.tensor("weight");
-    if (input.sizes.empty()) c.fail("linear needs at least one dimension");
+    if (input.sizes.empty() || weight.sizes.empty()) c.fail("linear needs at least one dimension");
     needEqual(c, input.sizes.back(), weight.sizes.back());
     Sizes sizes = input.sizes;
     sizes.pop_back();

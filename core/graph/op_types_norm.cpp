@@ -83,7 +83,7 @@ Types recurrent(const TypeContext& c, bool hasCell) {
     const TensorType& input = c.tensor(packed ? "data" : "input");
     const auto states = c.tensors("hx");
     const auto params = c.tensors("params");
-    if (states.empty() || !states.at(0) || states.at(0)->sizes.empty() || params.size() < 2 || !params.at(1)) c.fail("needs a hidden state and weights");
+    if (states.empty() || !states.at(0) || states.at(0)->sizes.empty() || params.size() < 2 || !params.at(1) || input.sizes.empty()) c.fail("needs a hidden state and weights");
     Sizes sizes = input.sizes;
     sizes.back() = states.at(0)->sizes.back() * Expr(c.flag("bidirectional") ? 2 : 1);
     TensorType output = makeTensor(input.dtype, sizes, input.device);

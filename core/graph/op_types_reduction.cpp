@@ -127,7 +127,7 @@ Types nllLoss(const TypeContext& c) {
     const TensorType& target = c.tensor("target");
     // Probabilities as targets have the shape of self; the class dimension disappears from them.
     Sizes sizes = target.sizes;
-    if (isFloat(target.dtype) && self.sizes.size() == target.sizes.size()) sizes.erase(sizes.begin() + (sizes.size() > 1 ? 1 : 0));
+    if (isFloat(target.dtype) && !sizes.empty() && self.sizes.size() == target.sizes.size()) sizes.erase(sizes.begin() + (sizes.size() > 1 ? 1 : 0));
     const bool scalar = c.constant("reduction") != 0;
     TensorType loss = makeTensor(self.dtype, scalar ? Sizes{} : sizes, self.device);
     Types out{loss};

@@ -87,7 +87,7 @@ Types symSize(const TypeContext& c) {
 Types symStride(const TypeContext& c) {
     const TensorType& self = c.self();
     if (self.sizes.empty()) c.fail("a 0-dimensional tensor has no strides");
-    return sym(Kind::Int, stridesOf(self)[size_t(c.dim("dim", int(self.sizes.size())))]);
+    return sym(Kind::Int, stridesOf(self).at(size_t(c.dim("dim", int(self.sizes.size())))));
 }
 Types symNumel(const TypeContext& c) { return sym(Kind::Int, product(c.self().sizes)); }
 Types symOffset(const TypeContext& c) { return sym(Kind::Int, c.self().offset); }

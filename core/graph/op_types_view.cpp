@@ -392,6 +392,9 @@ Types broadcastTensors(const TypeContext& c) {
     const auto tensors = c.tensors("tensors");
     const Sizes sizes = broadcast(c, tensors);
     Types out;
+    for (const TensorType* tensor : tensors) {
+        if (!tensor) c.fail("every operand must be a tensor");
+    }
     for (const TensorType* tensor : tensors) out.push_back(expandTo(c, *tensor, sizes)[0]);
     return out;
 }
@@ -399,6 +402,9 @@ Types meshgrid(const TypeContext& c) {
     const auto tensors = c.tensors("tensors");
     const bool swap = c.text("indexing") == "xy" && tensors.size() >= 2;
     Sizes sizes;
+    for (const TensorType* t : tensors) {
+        if (!t) c.fail("every operand must be a tensor");
+    }
     for (const TensorType* t : tensors) sizes.push_back(t->sizes.empty() ? Expr(1) : t->sizes.at(0));
     Types out;
     for (size_t i = 0; i < tensors.size(); ++i) {

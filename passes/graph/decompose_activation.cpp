@@ -68,7 +68,7 @@ Values prelu(Decomposer& d) {
     const size_t rank = d.rank(x);
     if (d.node.target.starts_with("aten.prelu") && d.rank(weight) == 1 && rank != 1) {
         std::vector<Expr> sizes(rank, Expr(1));
-        if (rank >= 2) sizes.at(1) = d.sizes(weight)[0];
+        if (rank >= 2) sizes.at(1) = d.sizes(weight).at(0);
         weight = d.view(weight, sizes);
     }
     return {d.where(d.compare("gt", x, int64_t{0}), x, d.binary("mul", weight, ref(x)))};
@@ -76,7 +76,7 @@ Values prelu(Decomposer& d) {
 Values glu(Decomposer& d) {
     const ValueId x = d.value("self");
     const int dim = d.dim("dim", d.rank(x));
-    const Expr half = floorDiv(d.sizes(x)[size_t(dim)], 2);
+    const Expr half = floorDiv(d.sizes(x).at(size_t(dim)), 2);
     const ValueId a = d.slice(x, dim, int64_t{0}, d.size(half)), b = d.slice(x, dim, d.size(half), d.size(half + half));
     return {d.binary("mul", a, ref(d.unary("sigmoid", b)))};
 }

@@ -20,7 +20,7 @@ ValueId maskToBias(Decomposer& d, ValueId mask, DType dtype, const Device& devic
 /// key or value with each head repeated, for grouped queries.
 ValueId repeatHeads(Decomposer& d, ValueId v, Expr queryHeads) {
     const size_t rank = d.rank(v);
-    const Expr heads = d.sizes(v)[rank - 3];
+    const Expr heads = d.sizes(v).at(rank - 3);
     if (heads == queryHeads) return v;
     if (!heads.isConst() || !queryHeads.isConst() || queryHeads.constant() % heads.constant() != 0) d.refuse("the heads of query and key do not divide");
     return d.op("aten.repeat_interleave.self_int", {ref(v), queryHeads.constant() / heads.constant(), int64_t(rank) - 3});
@@ -49,14 +49,14 @@ Values attention(Decomposer& d) {
     const double root = std::sqrt(std::fabs(scale));
     const ValueId scaledQuery = d.op("aten.mul.Scalar", {ref(query), scale < 0 ? -root : root});
     if (d.flag("is_causal")) {
-        const Expr rows = d.sizes(query)[rank - 2], columns = d.sizes(key)[rank - 2];
+        const Expr rows = d.sizes(query).at(rank - 2), columns = d.sizes(key).at(rank - 2);
         const ValueId all = d.full({rows, columns}, true, DType::Bool, device);
         mask = maskToBias(d, d.op("aten.tril.default", {ref(all)}), dtype, device);
     }
     ValueId keys = key, values = value;
     if (d.flag("enable_gqa") && rank >= 3) {
-        keys = repeatHeads(d, key, d.sizes(query)[rank - 3]);
-        values = repeatHeads(d, value, d.sizes(query)[rank - 3]);
+        keys = repeatHeads(d, key, d.sizes(query).at(rank - 3));
+        values = repeatHeads(d, value, d.sizes(query).at(rank - 3));
     }
     const ValueId scaledKey = d.op("aten.mul.Scalar", {ref(d.transpose(keys, int(rank) - 2, int(rank) - 1)), root});
     ValueId scores = d.op("aten.matmul.default", {ref(scaledQuery), ref(scaledKey)});

@@ -10,7 +10,7 @@ Argument ref(ValueId v) { return ValueRef{v}; }
 
 ValueId rolled(Decomposer& d, ValueId v, int64_t shift, int64_t dim) {
     const int place = d.wrap(dim, d.rank(v));
-    const auto size = d.sizes(v)[size_t(place)].asConst();
+    const auto size = d.sizes(v).at(size_t(place)).asConst();
     if (!size) d.refuse("the size is symbolic");
     if (*size == 0) return v;
     const int64_t start = ((*size - shift) % *size + *size) % *size;
@@ -41,7 +41,7 @@ Values diff(Decomposer& d) {
     parts.items.push_back(ref(v));
     if (ValueId a = d.optional("append")) parts.items.push_back(ref(a));
     if (parts.items.size() > 1) v = d.op("aten.cat.default", {parts, dim});
-    auto size = d.sizes(v)[place].asConst();
+    auto size = d.sizes(v).at(place).asConst();
     if (!size) d.refuse("the size is symbolic");
     for (int64_t i = 0; i < std::min(n, *size); ++i) {
         const int64_t length = *size - i;
@@ -124,7 +124,7 @@ Values takeAlongDim(Decomposer& d) {
     }
     if (forSelf != d.sizes(self)) self = d.op("aten.expand.default", {ref(self), d.sizeList(forSelf)});
     // Negative indices count from the end here, which gather does not know.
-    const ValueId fromEnd = d.binary("add", indices, d.size(d.sizes(self)[size_t(dim)]));
+    const ValueId fromEnd = d.binary("add", indices, d.size(d.sizes(self).at(size_t(dim))));
     indices = d.where(d.compare("lt", indices, int64_t{0}), fromEnd, indices);
     if (forIndices != d.sizes(indices)) indices = d.op("aten.expand.default", {ref(indices), d.sizeList(forIndices)});
     return {d.op("aten.gather.default", {ref(self), int64_t(dim), ref(indices)})};
@@ -208,7 +208,7 @@ Values convolution(Decomposer& d) {
         if (d.text("padding") == "same") {
             const auto step = d.integers("dilation");
             for (size_t i = 0; i < spatial; ++i) {
-                const auto kernel = d.sizes(weight)[2 + i].asConst();
+                const auto kernel = d.sizes(weight).at(2 + i).asConst();
                 if (!kernel) d.refuse("the kernel size is symbolic");
                 const int64_t total = step.at(step.size() == 1 ? 0 : i) * (*kernel - 1);
                 both.at(i) = total / 2;

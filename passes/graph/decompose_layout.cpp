@@ -107,7 +107,7 @@ Values squeezeAll(Decomposer& d) {
     if (d.has("dim")) return {d.op("aten.squeeze.dims", {ref(self), listOfInts({d.integer("dim")})})};
     std::vector<int64_t> ones;
     for (size_t i = 0; i < d.rank(self); ++i)
-        if (d.sizes(self)[i].isConst(1)) ones.push_back(int64_t(i));
+        if (d.sizes(self).at(i).isConst(1)) ones.push_back(int64_t(i));
     return {d.op("aten.squeeze.dims", {ref(self), listOfInts(ones)})};
 }
 Values narrow(Decomposer& d) {
@@ -116,7 +116,7 @@ Values narrow(Decomposer& d) {
     const Argument start = d.arg("start"), length = d.arg("length");
     if (start.is<ValueRef>()) d.refuse("the start is data");
     Expr begin = d.expression(start);
-    if (begin.isConst() && begin.constant() < 0) begin = begin + d.sizes(self)[size_t(dim)];
+    if (begin.isConst() && begin.constant() < 0) begin = begin + d.sizes(self).at(size_t(dim));
     return {d.slice(self, dim, d.size(begin), d.size(begin + d.expression(length)))};
 }
 
@@ -126,7 +126,7 @@ Values split(Decomposer& d) {
     const size_t rank = d.rank(self);
     const Argument dim = d.arg("dim");
     const size_t place = size_t(d.dim("dim", rank));
-    const Expr size = d.sizes(self)[place];
+    const Expr size = d.sizes(self).at(place);
     Expr each;
     if (d.node.target.starts_with("aten.chunk")) each = simplify(ceilDiv(size, d.expression(d.arg("chunks"))), d.ranges());
     else each = d.expression(d.arg("split_size"));
@@ -146,7 +146,7 @@ Values tensorSplit(Decomposer& d) {
     if (d.has("dim")) dim = d.dim("dim", rank);
     else dim = t.starts_with("aten.hsplit") ? (rank == 1 ? 0 : 1) : t.starts_with("aten.vsplit") ? 0 : 2;
     if (dim >= int(rank)) d.refuse("the tensor has too few dimensions");
-    const auto size = d.sizes(self)[size_t(dim)].asConst();
+    const auto size = d.sizes(self).at(size_t(dim)).asConst();
     if (!size) d.refuse("the size is symbolic");
     std::vector<int64_t> ends;
     if (d.has("indices")) {
@@ -234,7 +234,7 @@ Values meshgrid(Decomposer& d) {
     const Values parts = d.values("tensors");
     const bool swapped = d.text("indexing") == "xy" && parts.size() >= 2;
     std::vector<Expr> sizes;
-    for (ValueId p : parts) sizes.push_back(d.rank(p) == 0 ? Expr(1) : d.sizes(p)[0]);
+    for (ValueId p : parts) sizes.push_back(d.rank(p) == 0 ? Expr(1) : d.sizes(p).at(0));
     Values out;
     for (size_t i = 0; i < parts.size(); ++i) {
         std::vector<Expr> own(parts.size(), Expr(1));

@@ -34,7 +34,7 @@ Values linear(Decomposer& d) {
         return d.op("aten.addmm.default", {ref(bias), ref(rows), ref(t)});
     };
     if (bias && d.rank(bias) == 1 && rank == 2) return {addmm(input)};
-    if (bias && d.rank(bias) == 1 && rank >= 3 && isContiguous(d.type(input), d.ranges())) return {flattened(d, input, addmm, d.sizes(weight)[0])};
+    if (bias && d.rank(bias) == 1 && rank >= 3 && isContiguous(d.type(input), d.ranges())) return {flattened(d, input, addmm, d.sizes(weight).at(0))};
     const ValueId t = d.permute(weight, {1, 0});
     const ValueId out = matmulOf(d, input, t);
     return {bias ? d.binary("add", out, ref(bias)) : out};
@@ -62,7 +62,7 @@ Values matmul(Decomposer& d) {
         const ValueId small = !swapped ? b : ra == 2 ? d.permute(a, {1, 0}) : a;
         const bool matrix = d.rank(small) == 2;
         const ValueId out = flattened(d, big, [&](ValueId rows) { return d.op(matrix ? "aten.mm.default" : "aten.mv.default", {ref(rows), ref(small)}); },
-                                      matrix ? std::optional(d.sizes(small)[1]) : std::nullopt);
+                                      matrix ? std::optional(d.sizes(small).at(1)) : std::nullopt);
         if (!swapped || !matrix) return {out};
         const ValueId back = d.transpose(out, int(rb) - 1, int(rb) - 2);
         return {d.op("aten.clone.default", {ref(back)}, {{"memory_format", MemoryFormat::Contiguous, true}})};
@@ -165,16 +165,17 @@ Values tensordot(Decomposer& d) {
         return out;
     };
     const auto da = dims("dims_self", a), db = dims("dims_other", b);
+    if (da.size() != db.size()) d.refuse("another number of contracted dimensions on each side");
     std::vector<int64_t> keptA, keptB;
     std::vector<Expr> out, rowsA, rowsB;
     Expr inner = 1;
     for (int64_t i = 0; i < int64_t(d.rank(a)); ++i)
-        if (std::find(da.begin(), da.end(), i) == da.end()) { keptA.push_back(i); rowsA.push_back(d.sizes(a)[size_t(i)]); }
+        if (std::find(da.begin(), da.end(), i) == da.end()) { keptA.push_back(i); rowsA.push_back(d.sizes(a).at(size_t(i))); }
     for (int64_t i = 0; i < int64_t(d.rank(b)); ++i)
-        if (std::find(db.begin(), db.end(), i) == db.end()) { keptB.push_back(i); rowsB.push_back(d.sizes(b)[size_t(i)]); }
-    for (int64_t i : da) inner = inner * d.sizes(a)[size_t(i)];
+        if (std::find(db.begin(), db.end(), i) == db.end()) { keptB.push_back(i); rowsB.push_back(d.sizes(b).at(size_t(i))); }
+    for (int64_t i : da) inner = inner * d.sizes(a).at(size_t(i));
     for (size_t i = 0; i < da.size(); ++i)
-        if (d.sizes(a)[size_t(da[i])] != d.sizes(b)[size_t(db[i])]) d.refuse("a contracted dimension broadcasts");
+        if (d.sizes(a).at(size_t(da[i])) != d.sizes(b).at(size_t(db[i]))) d.refuse("a contracted dimension broadcasts");
     out = rowsA;
     out.insert(out.end(), rowsB.begin(), rowsB.end());
     keptA.insert(keptA.end(), da.begin(), da.end());
@@ -199,7 +200,7 @@ ValueId sumProduct(Decomposer& d, ValueId left, ValueId right, const std::vector
     std::vector<int64_t> both, onlyLeft, onlyRight;
     Expr bothSize = 1, leftSize = 1, rightSize = 1, sumSize = 1;
     for (int64_t i = 0; i < rank; ++i) {
-        const Expr l = d.sizes(left)[size_t(i)], r = d.sizes(right)[size_t(i)];
+        const Expr l = d.sizes(left).at(size_t(i)), r = d.sizes(right).at(size_t(i));
         const bool hasLeft = !l.isConst(1), hasRight = !r.isConst(1);
         if (std::find(sums.begin(), sums.end(), i) != sums.end()) {
             if (hasLeft && hasRight) sumSize = sumSize * l;
@@ -222,10 +223,10 @@ ValueId sumProduct(Decomposer& d, ValueId left, ValueId right, const std::vector
         return out;
     };
     std::vector<Expr> outSizes;
-    for (int64_t i : both) outSizes.push_back(d.sizes(left)[size_t(i)]);
-    for (int64_t i : onlyLeft) outSizes.push_back(d.sizes(left)[size_t(i)]);
+    for (int64_t i : both) outSizes.push_back(d.sizes(left).at(size_t(i)));
+    for (int64_t i : onlyLeft) outSizes.push_back(d.sizes(left).at(size_t(i)));
     outSizes.resize(outSizes.size() + sums.size(), Expr(1));
-    for (int64_t i : onlyRight) outSizes.push_back(d.sizes(right)[size_t(i)]);
+    for (int64_t i : onlyRight) outSizes.push_back(d.sizes(right).at(size_t(i)));
     const auto order = join({&both, &onlyLeft, &sums, &onlyRight});
     std::vector<int64_t> back(order.size());
     for (size_t i = 0; i < order.size(); ++i) back.at(size_t(order.at(i))) = int64_t(i);
@@ -306,7 +307,7 @@ Values einsum(Decomposer& d) {
     std::vector<int> counts(size_t(rank), 0);
     for (ValueId v : operands)
         for (int64_t i = 0; i < rank; ++i)
-            if (!d.sizes(v)[size_t(i)].isConst(1)) ++counts.at(size_t(i));
+            if (!d.sizes(v).at(size_t(i)).isConst(1)) ++counts.at(size_t(i));
 
     std::vector<int64_t> path;
     if (d.has("path")) path = d.integers("path");
@@ -326,7 +327,7 @@ Values einsum(Decomposer& d) {
         operands.erase(operands.begin() + long(i));
         std::vector<int64_t> sums, sumA, sumB;
         for (int64_t dim = outRank; dim < rank; ++dim) {
-            const bool inA = !d.sizes(a)[size_t(dim)].isConst(1), inB = !d.sizes(b)[size_t(dim)].isConst(1);
+            const bool inA = !d.sizes(a).at(size_t(dim)).isConst(1), inB = !d.sizes(b).at(size_t(dim)).isConst(1);
             int& count = counts.at(size_t(dim));
             if (inA && inB) {
                 if (--count == 1) { sums.push_back(dim); count = 0; }
@@ -355,8 +356,9 @@ Values einsum(Decomposer& d) {
 Values bilinear(Decomposer& d) {
     // out[., o] = sum_ij a.at(., i) w[o, i, j] b.at(., j)
     const ValueId a = d.value("input1"), b = d.value("input2"), w = d.value("weight");
+    if (d.rank(w) != 3 || d.rank(a) == 0 || d.rank(b) == 0) d.refuse("needs vectors and a weight of 3 dimensions");
     std::vector<Expr> lead(d.sizes(a).begin(), d.sizes(a).end() - 1);
-    const Expr rows = product(lead), o = d.sizes(w)[0], i = d.sizes(w)[1], j = d.sizes(w)[2];
+    const Expr rows = product(lead), o = d.sizes(w).at(0), i = d.sizes(w).at(1), j = d.sizes(w).at(2);
     const ValueId flatA = d.reshape(a, {rows, i}), flatB = d.reshape(b, {rows, Expr(1), j});
     const ValueId flatW = d.reshape(d.permute(w, {1, 0, 2}), {i, o * j});
     const ValueId left = d.view(d.op("aten.mm.default", {ref(flatA), ref(flatW)}), {rows, o, j});
@@ -371,7 +373,7 @@ Values kron(Decomposer& d) {
     // Interleave: a as (a0, 1, a1, 1, ...), b as (1, b0, 1, b1, ...).
     std::vector<Expr> sa, sb, out;
     for (size_t i = 0; i < rank; ++i) {
-        auto at = [&](ValueId v) { return i + d.rank(v) >= rank ? d.sizes(v)[i + d.rank(v) - rank] : Expr(1); };
+        auto at = [&](ValueId v) { return i + d.rank(v) >= rank ? d.sizes(v).at(i + d.rank(v) - rank) : Expr(1); };
         sa.insert(sa.end(), {at(a), Expr(1)});
         sb.insert(sb.end(), {Expr(1), at(b)});
         out.push_back(at(a) * at(b));

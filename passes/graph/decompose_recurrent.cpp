@@ -71,7 +71,7 @@ Values layers(Decomposer& d, Cell cell) {
     const bool batchFirst = d.flag("batch_first"), biases = d.flag("has_biases"), both = d.flag("bidirectional");
     const int64_t count = d.integer("num_layers");
     if (d.flag("train") && d.number("dropout") != 0 && count > 1) d.refuse("dropout between layers is random");
-    const auto steps = d.sizes(input)[batchFirst ? 1 : 0].asConst();
+    const auto steps = d.sizes(input).at(batchFirst ? 1 : 0).asConst();
     if (!steps || *steps <= 0 || *steps > kMaxSteps) d.refuse("the sequence length is symbolic or too long to unroll");
 
     Values hidden, cells;

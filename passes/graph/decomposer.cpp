@@ -173,7 +173,7 @@ ValueId Decomposer::mean(ValueId v, const std::vector<int64_t>& dims, bool keep)
     return op("aten.mean.dim", std::move(args));
 }
 Values Decomposer::unbind(ValueId v, int dim) {
-    const auto n = sizes(v)[size_t(dim)].asConst();
+    const auto n = sizes(v).at(size_t(dim)).asConst();
     if (!n || *n > kMaxPieces) refuse("the number of pieces is not a constant, or too large");
     Values slices, out;
     for (int64_t i = 0; i < *n; ++i) slices.push_back(slice(v, dim, i, i + 1));
@@ -181,7 +181,7 @@ Values Decomposer::unbind(ValueId v, int dim) {
     return out;
 }
 Values Decomposer::splitEvenly(ValueId v, int count, int64_t dim) {
-    const Expr each = floorDiv(sizes(v)[size_t(wrap(dim, rank(v)))], count);
+    const Expr each = floorDiv(sizes(v).at(size_t(wrap(dim, rank(v)))), count);
     std::vector<Expr> lengths(size_t(count), each);
     return ops("aten.split_with_sizes.default", {ValueRef{v}, sizeList(lengths), dim});
 }
