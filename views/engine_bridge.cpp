@@ -73,6 +73,7 @@ void EngineBridge::startNext() {
     queue_.pop_front();
     job_ = {running_->tag, running_->title, {}, -1, nowMs()};
     Q_EMIT jobChanged();
+    lastProgressMs_ = -1000;  // the first progress of a job is always shown
     Progress progress;
     progress.cancel = running_->token;
     const quint64 number = running_->number;

@@ -72,22 +72,24 @@ Ranges rangesOf(const Kernel& kernel, const LoopProgram& program) {
 
 /// Why two reads of one buffer do not agree, with the loops of both nests paired by position: neighbouring slices, a part of what the other reads, repetition, or order.
 Reason readsDiffer(const Spine& a, const Spine& b, const Access& x, const Access& y, const Ranges& ranges) {
+    // Pairs that were found already carry the first nest's variable on both sides; the others are paired by position here.
     ExprMap byPosition;
     bool sameExtents = a.vars.size() == b.vars.size();
     for (size_t i = 0; i < a.vars.size() && i < b.vars.size(); ++i) {
-        byPosition.emplace(a.vars[i], Expr::symbol(b.vars[i]));
+        byPosition.emplace(b.vars[i], Expr::symbol(a.vars[i]));
         sameExtents &= a.extents[i] == b.extents[i];
     }
-    auto varies = [](const Access& access, const Spine& spine) {
-        size_t n = 0;
-        for (const std::string& v : spine.vars)
-            for (Expr e : access.index) if (dependsOn(e, v)) { ++n; break; }
-        return n;
+    auto varies = [&](const Access& access) {
+        std::set<std::string> seen;
+        for (Expr e : access.index)
+            for (const Spine* spine : {&a, &b})
+                for (const std::string& v : spine->vars) if (dependsOn(e, v)) seen.insert(v);
+        return seen.size();
     };
-    if (varies(x, a) < a.vars.size() || varies(y, b) < b.vars.size()) return Reason::broadcast_mismatch;
+    if (varies(x) < a.vars.size() || varies(y) < b.vars.size()) return Reason::broadcast_mismatch;
     bool constant = true, moved = false;
     for (size_t k = 0; k < x.index.size() && k < y.index.size(); ++k) {
-        const auto d = simplify(substitute(x.index[k], byPosition) - y.index[k], ranges).asConst();
+        const auto d = simplify(x.index[k] - substitute(y.index[k], byPosition), ranges).asConst();
         constant &= d.has_value();
         moved |= d.value_or(0) != 0;
     }
