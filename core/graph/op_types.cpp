@@ -226,7 +226,7 @@ Result<Types> inferTypes(const Node& node, const std::function<const ValueType*(
         for (const ValueType& type : types) {
             const TensorType* t = std::get_if<TensorType>(&type);
             if (!t) continue;
-            bool sound = t->strides.size() == t->sizes.size();
+            bool sound = t->strides.empty() || t->strides.size() == t->sizes.size();  // a result that is its operand has unknown strides with it
             for (Expr size : t->sizes) sound = sound && !(size.isConst() && size.constant() < 0);
             if (!sound) return badInput(fmt::format("{} ({}): the result would be {}", node.name, node.target, describeType(type, true)));
         }
