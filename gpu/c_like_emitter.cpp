@@ -407,6 +407,8 @@ private:
         if (i.op == ScalarOp::bitcast_) return bitcast(dialect_, from, i.dtype, arg(0));
         const ScalarOpInfo& info = scalarOpInfo(i.op);
         std::string_view spelling = cuda_ ? info.cuda : info.opencl;
+        // The languages leave an integer division by zero open (a CPU device traps); the compiler's meaning is 0.
+        if (i.op == ScalarOp::div_ && isInt(from)) spelling = "fw_trunc_div($0, $1)";
         if (spelling.empty()) error_ = fmt::format("{} has no {} spelling", info.name, dialectName(dialect_));
         if (!prelude_.needAllIn(std::string(spelling), from)) error_ = fmt::format("{} has no form for {}", info.name, torchName(from));
         std::string s;
