@@ -147,7 +147,7 @@ KernelEmitter::Reg KernelEmitter::floatOp(ScalarOp op, DType t, const std::vecto
     case ScalarOp::abs_: return same(math_.abs(a));
     case ScalarOp::reciprocal_: return same(b_.CreateFDiv(numberLike(a, 1), a));
     case ScalarOp::sqrt_: return same(math_.sqrt(a));
-    case ScalarOp::rsqrt_: return same(b_.CreateFDiv(numberLike(a, 1), math_.sqrt(a)));
+    case ScalarOp::rsqrt_: return same(a->getType()->getScalarType()->isFloatTy() ? math_.rsqrt(a) : b_.CreateFDiv(numberLike(a, 1), math_.sqrt(a)));
     case ScalarOp::sign_: {
         V one = numberLike(a, 1), zero = numberLike(a, 0);
         V positive = b_.CreateSelect(b_.CreateFCmpOGT(a, zero), one, zero);
