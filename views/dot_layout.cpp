@@ -31,6 +31,7 @@ std::string colourName(const QColor& c) { return c.name().toStdString(); }
 Result<std::string> runDot(const std::string& text, const QStringList& arguments, int timeoutMs, const CancelToken& cancel) {
     const QString program = QStandardPaths::findExecutable(QStringLiteral("dot"));
     if (program.isEmpty()) return unsupported("Graphviz is not installed: install Debian's package graphviz to use dot");
+    if (cancel.cancelled()) return Error{ErrorKind::Cancelled, "cancelled", {}, {}};
     QProcess dot;
     dot.start(program, arguments);
     if (!dot.waitForStarted(timeoutMs)) return Error{ErrorKind::Device, "dot could not be started: " + dot.errorString().toStdString(), {}, {}};

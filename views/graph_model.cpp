@@ -99,8 +99,10 @@ private:
     void diff() {
         model_.diff = true;
         const GraphDiff d = diffGraphs(*before_, after_);
-        for (const auto& c : d.nodes)
+        for (const auto& c : d.nodes) {
             if (c.change != Change::Same) marks_[c.id] = c.change;
+            if (c.change == Change::Added && !c.from.empty()) replaces_[c.id] = c.from.front();
+        }
         model_.added = d.added;
         model_.removed = d.removed;
         model_.changed = d.changed;
@@ -233,6 +235,7 @@ private:
             d.id = d.node = n.id;
             d.kind = opKind(n);
             d.change = markOf(n.id);
+            if (auto old = replaces_.find(n.id); old != replaces_.end()) d.replaces = old->second;
             d.name = n.name;
             d.target = n.target;
             d.op = shortOp(n.target);
@@ -390,6 +393,7 @@ private:
     ModuleChains chains_;
     std::vector<Source> order_;
     std::map<NodeId, Change> marks_;
+    std::map<NodeId, NodeId> replaces_;
     std::map<NodeId, const Node*> beforeTwin_;
     std::map<ValueId, std::set<NodeId>> readers_;
     std::map<ValueId, const GraphInput*> satellites_;
@@ -446,6 +450,7 @@ LayoutInput layoutInputOf(const GraphModel& model, const std::set<uint64_t>& ope
         LayoutNode l;
         l.id = n.id;
         l.group = n.group;
+        l.replaces = n.replaces;
         float width = 40 + kCharWidth * float(n.title.size()) + (n.literals.empty() ? 0 : kMonoWidth * float(n.literals.size()) + 12);
         width = std::max(width, 28 + kMonoWidth * float(n.shape.size()));
         const int rows = std::min(int(n.satellites.size()), kMaxRows);

@@ -19,6 +19,7 @@ struct DrawNode {
     ValueId value = 0;          ///< first output; the input's value
     OpKind kind = OpKind::Opaque;
     Change change = Change::Same;
+    uint64_t replaces = 0;      ///< Added: the removed node it came from
     std::string name;           ///< FX name
     std::string op;             ///< short op name: "add", "convolution"; "input", "output", "parameter"
     std::string target;         ///< full target; FQN for weights

@@ -380,6 +380,7 @@ private:
             const auto& group = m.groups[size_t(g)];
             const QRectF box = camera_.toWidget(scene_.groupRect(g));
             const bool open = scene_.layout().groups[size_t(g)].open;
+            if (box.right() - area_.left() < 60 && box.left() < area_.left()) continue;
             if (box.width() < 36 || (open && box.height() < 40) || (!open && box.height() < 10)) continue;
             const double header = open ? std::max(24 * z_, px + 4.0) : (nodeHeight_ >= kLodFull ? 24 * z_ : box.height());
             double top = box.top() + (open || nodeHeight_ < kLodFull ? 0 : 3 * z_);
@@ -389,7 +390,8 @@ private:
                 top = ceiling;
                 below[size_t(g)] = top + header;
             }
-            const double x = box.left() + 8 * std::max(z_, 0.5);
+            double x = box.left() + 8 * std::max(z_, 0.5);
+            if (options_.stickyTitles && open) x = std::max(x, area_.left() + 8);
             const double room = box.right() - x - side - 10;
             const double width = std::min(font.width(group.title), room);
             const QRectF label(x - 2, top + (header - px - 4) / 2, width + side + 9, px + 4);
@@ -438,10 +440,10 @@ private:
             const auto& shape = scene_.hulls()[h];
             if (!shape.scattered) {
                 if (shape.rects.empty() || !QRectF(shape.bounds).intersects(view_)) continue;
-                const QRectF box = camera_.toWidget(QRectF(shape.rects.front()));
-                const QRectF all = camera_.toWidget(QRectF(shape.bounds));
-                if (all.height() < 24 || box.width() < 30) continue;
-                tab(box.topLeft() - QPointF(1, 0), m.hulls[h].name, std::max(60.0, box.width() + 2), m.hulls[h].kind);
+                for (const QRect& part : shape.tops) {
+                    const QRectF box = camera_.toWidget(QRectF(part));
+                    if (box.width() >= 30) tab(box.topLeft() - QPointF(1, 0), m.hulls[h].name, std::max(60.0, box.width() + 2), m.hulls[h].kind);
+                }
                 continue;
             }
             if (nodeHeight_ < kLodFull) continue;

@@ -214,8 +214,20 @@ void GraphScene::buildHulls() {
             for (const QRect& r : region.intersected(nodeRect(n).toAlignedRect())) strangers += double(r.width()) * r.height();
         }
         shape.scattered = strangers > kHullStrangers * area;
-        if (!shape.scattered)
-            for (const QRect& r : region) shape.rects.push_back(r);
+        if (shape.scattered) continue;
+        for (const QRect& r : region) shape.rects.push_back(r);  // bands from top to bottom
+        std::vector<int> part(shape.rects.size());
+        for (size_t i = 0; i < part.size(); ++i) {
+            part[i] = int(i);
+            for (size_t k = 0; k < i; ++k)
+                if (part[k] != part[i] && shape.rects[k].adjusted(0, 0, 1, 1).intersects(shape.rects[i])) {
+                    const int from = std::max(part[k], part[i]), to = std::min(part[k], part[i]);
+                    for (size_t j = 0; j <= i; ++j)
+                        if (part[j] == from) part[j] = to;
+                }
+        }
+        for (size_t i = 0; i < part.size(); ++i)
+            if (part[i] == int(i)) shape.tops.push_back(shape.rects[i]);
     }
 }
 

@@ -40,6 +40,7 @@ private:
 /// outline's area would hold strangers: then each member gets a numbered tab.
 struct HullShape {
     std::vector<QRect> rects;
+    std::vector<QRect> tops;    ///< the top rectangle of each connected part: the title tab stands on it
     QRect bounds;
     bool scattered = false;
 };

@@ -10,6 +10,7 @@ namespace fw {
 namespace {
 
 constexpr int kStubReaders = 8;      // a source read this often becomes tags (masks, rotary tables, symbols)
+constexpr int kStubNear = 3;         // layers; a value with that many readers keeps lines this long
 constexpr int kStubSpan = 24;        // layers; a residual stream stays below it
 constexpr int kDummyBudget = 4;      // dummies per node and edge
 constexpr int kFreshRounds = 6, kSeededRounds = 3;
@@ -136,6 +137,12 @@ void FrameLayout::markLongStubs() {
     const auto span = [&](const FrameEdge& e) { return layer_[size_t(e.to)] - layer_[size_t(e.from)]; };
     for (size_t e = 0; e < edges_.size(); ++e)
         if (!stub_[e] && !edges_[e].loose && !edges_[e].keepLine && span(edges_[e]) > kStubSpan) stub_[e] = true;
+    // A value of the main stream that is read everywhere (a mask computed in the first block) keeps the lines to its near readers only.
+    std::map<std::pair<int, uint32_t>, int> readers;
+    for (size_t e = 0; e < edges_.size(); ++e)
+        if (!edges_[e].loose) ++readers[{edges_[e].from, edges_[e].value}];
+    for (size_t e = 0; e < edges_.size(); ++e)
+        if (!stub_[e] && !edges_[e].loose && !edges_[e].keepLine && span(edges_[e]) > kStubNear && readers[{edges_[e].from, edges_[e].value}] >= kStubReaders) stub_[e] = true;
     // Dummies are shared per value: a value costs its longest span - 1. Over the budget the longest lines go first.
     std::vector<int> drawn;
     for (size_t e = 0; e < edges_.size(); ++e)
@@ -383,6 +390,15 @@ void FrameLayout::arrange(const std::vector<std::pair<uint64_t, float>>& seed, c
     std::vector<bool> known(n, false);
     anchor_.assign(layer_.size(), NAN);
     bool anchored = false, ordered = false;
+    auto seedX = [&](uint64_t id) {
+        auto at = std::lower_bound(seed.begin(), seed.end(), id, [](auto& a, uint64_t wanted) { return a.first < wanted; });
+        return at != seed.end() && at->first == id ? at->second : NAN;
+    };
+    // What replaces an op takes its place; the ghost of the old one steps aside.
+    std::vector<uint64_t> ghosts;
+    for (const auto& node : nodes_)
+        if (node.replaces && std::isnan(seedX(node.id)) && !std::isnan(seedX(node.replaces))) ghosts.push_back(node.replaces);
+    std::sort(ghosts.begin(), ghosts.end());
     for (size_t i = 0; i < n; ++i) {
         if (order) {
             auto at = order->find(nodes_[i].id);
@@ -392,10 +408,12 @@ void FrameLayout::arrange(const std::vector<std::pair<uint64_t, float>>& seed, c
             }
             continue;
         }
-        auto at = std::lower_bound(seed.begin(), seed.end(), nodes_[i].id, [](auto& a, uint64_t id) { return a.first < id; });
-        if (at == seed.end() || at->first != nodes_[i].id) continue;
-        key[i] = at->second;
-        anchor_[i] = at->second;
+        float x = seedX(nodes_[i].id);
+        if (std::isnan(x) && nodes_[i].replaces) x = seedX(nodes_[i].replaces);
+        if (std::isnan(x)) continue;
+        const bool ghost = std::binary_search(ghosts.begin(), ghosts.end(), nodes_[i].id);
+        key[i] = ghost ? x + 0.5f : x;
+        if (!ghost) anchor_[i] = x;
         known[i] = anchored = true;
     }
     if (anchored || ordered) {

@@ -13,6 +13,7 @@ struct FrameNode {
     float width = 0, height = 0;
     LayoutNode::Pin pin = LayoutNode::Pin::None;
     bool border = false;  ///< where a value enters or leaves the frame: no body, only an x
+    uint64_t replaces = 0;
 };
 struct FrameEdge {
     int from = 0, to = 0;

@@ -24,6 +24,8 @@ struct Frame {
     std::vector<uint32_t> entering, leaving;  ///< values, in order of appearance
     std::vector<Edge> edges;                  ///< from: child or -1 - index in entering; to: child or -1 - index in leaving
     std::vector<int> place;                   ///< child -> index in the FrameLayout
+    std::vector<uint32_t> taggedOutside;      ///< values that reach this frame as tags: their readers inside get tags too
+    std::vector<std::pair<int, uint32_t>> tags;  ///< (child, value) of those
     std::unique_ptr<FrameLayout> layout;
     double x = 0, y = 0;                      ///< scene position of the layout's origin
     int enteringAt(int i) const { return i; }
@@ -47,14 +49,15 @@ public:
         findVisible();
         collectChildren();
         cutEdges();
-        for (int f = int(frames_.size()) - 1; f >= 0; --f) {
-            if (f > 0 && !isFrame(f - 1)) continue;
-            solve(f);
-            if (cancel_.cancelled()) {
-                result_ = {};
-                result_.cancelled = true;
-                return std::move(result_);
-            }
+        // Layers and order do not depend on sizes: outer frames first, so that what is a tag outside is one inside too. Sizes come from the inside.
+        for (int f = 0; f < int(frames_.size()) && !cancel_.cancelled(); ++f)
+            if (f == 0 || isFrame(f - 1)) arrange(f);
+        for (int f = int(frames_.size()) - 1; f >= 0 && !cancel_.cancelled(); --f)
+            if (f == 0 || isFrame(f - 1)) finish(f);
+        if (cancel_.cancelled()) {
+            result_ = {};
+            result_.cancelled = true;
+            return std::move(result_);
         }
         publish();
         return std::move(result_);
@@ -166,8 +169,51 @@ private:
             if (e.from >= 0 && e.to >= 0 && f.place[size_t(e.from)] >= f.place[size_t(e.to)]) e.loose = true;
     }
 
-    void solve(int index) {
+    /// Takes the values that are tags outside out of the frame: no border port, a tag at each reader.
+    void takeTags(Frame& f) {
+        if (f.taggedOutside.empty()) return;
+        std::sort(f.taggedOutside.begin(), f.taggedOutside.end());
+        std::vector<int> renumbered(f.entering.size(), -1);
+        std::vector<uint32_t> entering;
+        for (size_t i = 0; i < f.entering.size(); ++i) {
+            if (std::binary_search(f.taggedOutside.begin(), f.taggedOutside.end(), f.entering[i])) continue;
+            renumbered[i] = int(entering.size());
+            entering.push_back(f.entering[i]);
+        }
+        std::vector<Frame::Edge> kept;
+        for (auto& e : f.edges) {
+            if (e.from >= 0) {
+                kept.push_back(e);
+                continue;
+            }
+            const int now = renumbered[size_t(-1 - e.from)];
+            if (now >= 0) {
+                e.from = -1 - now;
+                kept.push_back(e);
+            } else if (e.to >= 0) {
+                f.tags.emplace_back(e.to, e.e.value);
+            }
+        }
+        std::sort(f.tags.begin(), f.tags.end());
+        f.tags.erase(std::unique(f.tags.begin(), f.tags.end()), f.tags.end());
+        f.entering = std::move(entering);
+        f.edges = std::move(kept);
+    }
+
+    /// Tells the open groups of a frame which of their values arrive as tags.
+    void passTagsOn(Frame& f) {
+        auto pass = [&](int child, uint32_t value) {
+            const int g = f.children[size_t(child)].group;
+            if (g >= 0 && isFrame(g)) frames_[size_t(g + 1)].taggedOutside.push_back(value);
+        };
+        for (size_t i = 0; i < f.edges.size(); ++i)
+            if (f.edges[i].to >= 0 && f.layout->isStub(int(i))) pass(f.edges[i].to, f.edges[i].e.value);
+        for (auto [child, value] : f.tags) pass(child, value);
+    }
+
+    void arrange(int index) {
         Frame& f = frames_[size_t(index)];
+        takeTags(f);
         orderChildren(f);
         const int before = int(f.entering.size());
         std::vector<FrameNode> nodes(f.entering.size() + f.children.size() + f.leaving.size());
@@ -181,6 +227,7 @@ private:
                 n.width = leaf.width;
                 n.height = leaf.height;
                 n.pin = index == 0 ? leaf.pin : LayoutNode::Pin::None;
+                n.replaces = leaf.replaces;
             } else {
                 n.width = input_.groups[size_t(child.group)].closedWidth;
                 n.height = input_.groups[size_t(child.group)].closedHeight;
@@ -230,7 +277,12 @@ private:
         auto seed = seed_.find(id);
         f.layout->arrange(seed == seed_.end() ? nothing : seed->second, index == 0 ? order_ : nullptr);
         result_.seed[id] = f.layout->seedForNext();
+        passTagsOn(f);
+    }
 
+    void finish(int index) {
+        Frame& f = frames_[size_t(index)];
+        const int before = int(f.entering.size());
         bool anyOpen = false;
         for (size_t c = 0; c < f.children.size(); ++c) {
             const int g = f.children[c].group;
@@ -326,15 +378,20 @@ private:
                 }
             }
             for (const auto& p : f.layout->ports) result_.ports.push_back({f.x + p.x, f.y + p.y, p.value, p.input, p.readers});
-            for (const auto& s : f.layout->stubs) {
-                const int c = childAt[size_t(s.node)];
-                if (c < 0) continue;
+            auto tag = [&](int c, uint32_t value) {
+                if (c < 0) return;
                 const auto& child = f.children[size_t(c)];
+                if (child.group >= 0 && isFrame(child.group)) return;  // its readers inside have the tags
                 const auto& box = child.node >= 0 ? result_.nodes[size_t(child.node)] : result_.groups[size_t(child.group)];
-                result_.stubs.push_back({child.node, child.group, s.value, box.x + box.width, box.y});
-                ++result_.fanouts[s.value];
-            }
+                result_.stubs.push_back({child.node, child.group, value, box.x + box.width, box.y});
+                ++result_.fanouts[value];
+            };
+            for (const auto& s : f.layout->stubs) tag(childAt[size_t(s.node)], s.value);
+            for (auto [child, value] : f.tags) tag(child, value);
         }
+        std::stable_sort(result_.stubs.begin(), result_.stubs.end(), [](const PlacedStub& a, const PlacedStub& b) {
+            return std::tuple(a.node, a.group, a.value) < std::tuple(b.node, b.group, b.value);
+        });
     }
 
     const LayoutInput& input_;

@@ -19,6 +19,7 @@ struct LayoutNode {
     float width = 168, height = 48;
     int group = -1;                                  ///< index in LayoutInput::groups, -1 = top level
     Pin pin = Pin::None;
+    uint64_t replaces = 0;                           ///< the removed node whose place in the seed it takes; 0 = none
 };
 struct LayoutEdge {
     int from = 0, to = 0;       ///< node indices; `from` comes before `to` in the node list unless `loose`

@@ -150,6 +150,16 @@ TEST(LayeredLayout, MaskReadByEveryBlockBecomesTags) {
     EXPECT_TRUE(layeredLayout(lines).stubs.empty());
 }
 
+TEST(LayeredLayout, ValueOfTheStreamThatIsReadEverywhereKeepsItsNearLines) {
+    Builder b;
+    const int source = b.add({}), shared = b.add({source});
+    int x = shared;
+    for (int i = 0; i < 12; ++i) x = b.add({x, shared});
+    const LayoutResult r = layeredLayout(b.in);
+    EXPECT_EQ(r.fanouts.at(uint32_t(shared) + 1), 9);
+    EXPECT_EQ(lineViolation(b.in, r), "");
+}
+
 TEST(LayeredLayout, SurvivorsOfAStepDoNotMoveInChains) {
     const LayoutInput before = transformer(40);
     const LayoutResult old = layeredLayout(before);
@@ -186,6 +196,30 @@ TEST(LayeredLayout, SurvivorsOfAStepDoNotMoveInChains) {
     for (size_t n = 0; n < before.nodes.size(); ++n)
         if (place[n] >= 0 && now.nodes[size_t(place[n])].x != old.nodes[n].x) ++moved;
     EXPECT_LE(moved, int(after.nodes.size()) / 50);  // at most 2 in 100, and those only sideways within their block
+}
+
+TEST(LayeredLayout, ReplacementTakesThePlaceOfWhatItReplaces) {
+    Builder b;
+    const int a = b.add({}), old = b.add({a});
+    b.add({old});
+    const LayoutResult before = layeredLayout(b.in);
+    Builder step;  // the union: the old op is a ghost beside its heir
+    const int a2 = step.add({}, -1, 1), ghost = step.add({a2}, -1, 2), heir = step.add({a2}, -1, 50), reader = step.add({heir}, -1, 3);
+    step.in.nodes[size_t(heir)].replaces = 2;
+    const LayoutResult during = layeredLayout(step.in, before.seed);
+    EXPECT_EQ(during.nodes[size_t(heir)].x, before.nodes[size_t(old)].x);
+    EXPECT_EQ(during.nodes[size_t(reader)].x, before.nodes[2].x);
+    EXPECT_NE(during.nodes[size_t(ghost)].x, before.nodes[size_t(old)].x);
+}
+
+TEST(LayeredLayout, TagOutsideIsATagInside) {
+    // A value of the top level that reaches an open group as a tag: no line inside, its readers carry the tags.
+    LayoutInput in = transformer(12, true, true);
+    const LayoutResult r = layeredLayout(in);
+    EXPECT_EQ(r.stubs.size(), 12u);
+    for (const auto& s : r.stubs) EXPECT_GE(s.node, 0);
+    EXPECT_EQ(std::count_if(r.lines.begin(), r.lines.end(), [](const PlacedLine& l) { return l.value == 1; }), 0);
+    EXPECT_EQ(boxViolation(in, r), "");
 }
 
 TEST(LayeredLayout, SeededPairsNeverFlip) {
