@@ -118,7 +118,16 @@ Result<RunInputs> findInputs(const Graph& graph, const std::string& modelPath, c
     }
     if (file.empty()) {
         FW_TRY(values, syntheticInputs(graph, graph.hints));
-        for (Tensor& t : values) out.values.emplace_back(std::move(t));
+        size_t next = 0;
+        for (const GraphInput& in : graph.inputs) {
+            if (in.kind != InputKind::User || next >= values.size()) continue;
+            const SymType* s = in.value.sym();
+            const Tensor& t = values[next++];
+            if (!s) out.values.emplace_back(t);
+            else if (s->kind == SymType::Kind::Float) out.values.emplace_back(t.at(0));
+            else if (s->kind == SymType::Kind::Bool) out.values.emplace_back(t.atInt(0) != 0);
+            else out.values.emplace_back(t.atInt(0));
+        }
         out.source = "synthetic values";
         return out;
     }
