@@ -5,7 +5,7 @@
 FW_PACKAGES="
 g++ cmake ninja-build lld-19 pkg-config
 llvm-19-dev libzstd-dev libedit-dev libxml2-dev zlib1g-dev
-qt6-base-dev libqt6svg6-dev libqt6charts6-dev libqt6opengl6-dev libgl1-mesa-dev libxkbcommon-dev qt6-qpa-plugins
+qt6-base-dev qt6-svg-dev qt6-charts-dev libqt6opengl6-dev libgl1-mesa-dev libxkbcommon-dev qt6-qpa-plugins
 libdnnl-dev libsleef-dev
 nlohmann-json3-dev libfmt-dev libspdlog-dev libcli11-dev libboost-dev libboost-graph-dev
 libgtest-dev libgmock-dev libbenchmark-dev
