@@ -55,7 +55,15 @@ Result<PassOptions> passOptions(const CommonOptions& c) {
             }
             if (!known) return badInput("pass " + pass + " has no option '" + option + "'" + (names.empty() ? "" : "; it has " + names));
         }
-        out[key] = o.substr(eq + 1);
+        const std::string value = o.substr(eq + 1), option = key.find('.') == std::string::npos ? "" : key.substr(key.find('.') + 1);
+        if (option.empty()) {
+            if (value != "on" && value != "off") return badInput("a pass is switched on or off; '" + o + "' says neither");
+            if (value == "off" && info->level == PassLevel::Lower) return badInput(pass + " is the only way from graph to loops; it cannot be switched off");
+        } else if (option != "force" && option != "forbid") {
+            if (value.empty() || value.size() > 15 || value.find_first_not_of("0123456789") != std::string::npos)
+                return badInput("the option " + key + " takes a whole number, not '" + value + "'");
+        }
+        out[key] = value;
     }
     return out;
 }

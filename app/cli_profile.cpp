@@ -45,7 +45,8 @@ int bisectSteps(const CommonOptions& common, const std::string& inputs) {
     if (!options.ok()) return fail(options.error());
     auto model = openModel(common);
     if (!model.ok()) return fail(model.error());
-    if (auto ok = checkRunnable(*model->graph, RunMode::Reference); !ok.ok()) return fail(ok.error());
+    for (RunMode m : {RunMode::Reference, RunMode::Compiled})
+        if (auto ok = checkRunnable(*model->graph, m); !ok.ok()) return fail(ok.error());
     auto in = findInputs(*model->graph, common.file, inputs);
     if (!in.ok()) return fail(in.error());
     PipelineOptions pipeline;

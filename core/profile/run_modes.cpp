@@ -43,9 +43,43 @@ DeviceRunner deviceRunner(RunMode mode) {
     return it == deviceRunners().end() ? nullptr : it->second;
 }
 
+namespace {
+
+/// Text can state any type for a value. Code is made from the stated types, so each must be what the op gives.
+Result<void> checkTypes(const Graph& graph) {
+    const GraphIndex index(graph);
+    for (const NodePtr& n : graph.nodes) {
+        const auto fail = [&](std::string message) -> Error {
+            const SourceFrame* f = n->provenance.userFrame();
+            return badInput(n->name + " (" + n->target + "): " + std::move(message), f ? f->file + ":" + std::to_string(f->line) : "");
+        };
+        auto types = inferTypes(*n, [&](ValueId id) -> const ValueType* { const Value* v = index.value(id); return v ? &v->type : nullptr; }, graph.symbols);
+        if (!types.ok()) {
+            if (types.error().kind == ErrorKind::BadInput) return fail(types.error().message);
+            continue;
+        }
+        for (size_t i = 0; i < n->outputs.size() && i < types->size(); ++i) {
+            const TensorType* stated = n->outputs[i].tensor();
+            const TensorType* given = std::get_if<TensorType>(&(*types)[i]);
+            // An unread result of some ops has no defined shape.
+            if (!stated || !given || (index.users(n->outputs[i].id).empty() && !index.isGraphOutput(n->outputs[i].id))) continue;
+            bool same = stated->dtype == given->dtype && stated->sizes.size() == given->sizes.size();
+            for (size_t d = 0; same && d < stated->sizes.size(); ++d) {
+                const auto a = stated->sizes[d].asConst(), b = given->sizes[d].asConst();
+                same = !a || !b || *a == *b;
+            }
+            if (!same) return fail("the graph states " + describeType(n->outputs[i].type) + " for " + n->outputs[i].name + ", but the op gives " + describeType((*types)[i]) + "; correct the annotation or remove it");
+        }
+    }
+    return {};
+}
+
+}  // namespace
+
 Result<CompiledModel> compileGraph(const GraphPtr& graph, const PipelineOptions& options, const CompileOptions& compileOptions) {
     const auto start = std::chrono::steady_clock::now();
     CompiledModel out;
+    FW_TRY_VOID(checkTypes(*graph));
     out.trace = runPipeline(graph, options);
     for (const auto& step : out.trace.steps)
         if (step->error) return Error(*step->error);
@@ -65,6 +99,7 @@ Result<CompiledModel> compileGraph(const GraphPtr& graph, const PipelineOptions&
 }
 
 Result<void> checkRunnable(const Graph& graph, RunMode mode) {
+    if (mode != RunMode::Reference && mode != RunMode::Eager) FW_TRY_VOID(checkTypes(graph));
     const KernelLookup lookup = mode == RunMode::Reference ? KernelLookup(referenceKernel) : KernelLookup(eagerKernel);
     for (const NodePtr& n : graph.nodes) {
         // Compiled mode decomposes first; what is left without an implementation then is found by compileGraph.

@@ -75,8 +75,12 @@ ComparedValue compareOne(ValueId id, std::string name, const Tensor& ours, const
 /// Every surviving buffer that holds a graph value becomes an output, so that any executor hands it back.
 LoopProgram exposeValues(const LoopProgram& program, std::vector<ValueId>& ids) {
     LoopProgram out = program;
-    std::vector<bool> written(out.buffers.size(), false);
-    for (const Item& item : out.items) for (BufferId b : writesOf(item)) written[size_t(b)] = true;
+    std::vector<bool> written(out.buffers.size(), false), read(out.buffers.size(), false);
+    for (const Item& item : out.items) for (BufferId b : readsOf(item)) read[size_t(b)] = true;
+    for (const ProgramOutput& o : out.outputs) if (auto* v = std::get_if<BufferView>(&o.value)) read[size_t(v->buffer)] = true;
+    // A result of an extern op that nothing reads may have any shape: it is no value to compare.
+    for (const Item& item : out.items)
+        for (BufferId b : writesOf(item)) written[size_t(b)] = read[size_t(b)] || !std::holds_alternative<std::shared_ptr<const ExternCall>>(item);
     out.outputs.clear();
     out.slots.clear();
     for (Buffer& b : out.buffers) {

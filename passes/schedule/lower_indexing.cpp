@@ -8,7 +8,7 @@ namespace {
 
 size_t wrapped(int64_t dim, size_t rank) { return size_t(dim < 0 ? dim + int64_t(std::max<size_t>(rank, 1)) : dim); }
 
-/// A loaded index as a coordinate of a dimension of `size`; negative indices count from the end.
+/// A loaded index as a coordinate of a dimension of `size`; negative indices count from the end where the op allows them; others are held inside.
 Expr coordinateOf(KernelBuilder& k, int value, Expr size, bool mayBeNegative) {
     value = k.cast(value, DType::I64);
     if (mayBeNegative) {
@@ -16,6 +16,9 @@ Expr coordinateOf(KernelBuilder& k, int value, Expr size, bool mayBeNegative) {
         const int fromEnd = k.op(ScalarOp::add_, {value, n});
         value = k.op(ScalarOp::select_, {k.op(ScalarOp::lt_, {value, k.constantInt(DType::I64, 0)}), fromEnd, value});
     }
+    // Data can hold any number: an index outside the dimension must not reach other memory.
+    value = k.op(ScalarOp::maximum_, {value, k.constantInt(DType::I64, 0)});
+    value = k.op(ScalarOp::minimum_, {value, k.index(size - 1, DType::I64)});
     return k.asIndex(value);
 }
 

@@ -22,10 +22,16 @@ struct Scalar {
     int in(std::string_view name) { return k.cast(raw(name), compute); }
     /// The same in its own type (conditions, shifts).
     int raw(std::string_view name) { return value(lo.arg(node, name)); }
+    /// A required argument that is absent or no number makes the op an error, never a zero.
+    std::string wrong;
     int value(const Argument& a) {
         if (const LoweredTensor* t = lo.tensor(a)) return lo.loadBroadcast(k, *t, coordinates);
         if (auto e = lo.exprOf(a); e && !e->isConst()) return k.cast(k.index(*e, DType::I64), compute);
-        return k.literal(compute, a.isNone() ? Argument(int64_t{0}) : a);
+        if (!a.is<bool>() && !a.is<int64_t>() && !a.is<double>() && !a.is<Expr>()) {
+            if (wrong.empty()) wrong = a.isNone() ? "an argument is missing" : "an argument is neither a tensor nor a number";
+            return k.constant(compute, 0);
+        }
+        return k.literal(compute, a);
     }
     bool given(std::string_view name) { return !lo.arg(node, name).isNone(); }
     int number(std::string_view name, double fallback) { return k.constant(compute, lo.numberArg(node, name, fallback)); }
@@ -202,7 +208,7 @@ const std::unordered_map<std::string_view, Emit>& primTable() {
         {"prims.convert_element_type.default", [](Scalar& s) { return s.in("a"); }},
         {"aten.min.other", binary<ScalarOp::minimum_>},
         {"aten.max.other", binary<ScalarOp::maximum_>},
-        {"prims.fma.default", [](Scalar& s) { return s.op(ScalarOp::fma_, {s.in("self"), s.in("other"), s.in("value")}); }},
+        {"prims.fma.default", [](Scalar& s) { return s.op(ScalarOp::fma_, {s.in("a"), s.in("b"), s.in("c")}); }},
     };
     return t;
 }
@@ -306,6 +312,10 @@ Result<bool> lowerPointwise(Lowering& lo, const Node& node) {
     if (comparison || base == "isnan" || base == "isinf") compute = computeType(promoted(lo, node, {"self", "other"}));
     Scalar s{lo, node, k, coordinates, compute};
     const int value = comparison ? s.op(*comparison, {s.in("self"), s.in("other")}) : emit(s);
+    if (!s.wrong.empty()) {
+        const SourceFrame* f = node.provenance.userFrame();
+        return badInput(node.name + " (" + node.target + "): " + s.wrong + "; compare the call with the op's schema", f ? f->file + ":" + std::to_string(f->line) : "");
+    }
     k.store(out, coordinates, value);
     k.close(int(type.sizes.size()));
     lo.add(std::move(k));

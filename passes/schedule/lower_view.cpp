@@ -227,6 +227,10 @@ Result<bool> lowerView(Lowering& lo, const Node& node) {
         Expr flat = lo.exprOf(lo.arg(node, "storage_offset")).value_or(view->offset);
         for (size_t d = 0; d < sizes.size(); ++d) flat = flat + viewCoordinate(int(d)) * strides[d];
         if (b.strides != contiguousStrides(b.sizes)) return false;
+        const Bounds reach = boundsOf(flat, lo.rangesOf(sizes));
+        const auto elements = simplify(product(b.sizes), lo.program.symbols).asConst();
+        if (elements && ((reach.min && *reach.min < 0) || (reach.max && *reach.max >= *elements)))
+            return badInput(node.name + " (aten.as_strided.default) reaches past the " + std::to_string(*elements) + " elements of " + b.name + "; correct its sizes, strides or offset", node.name);
         LoweredTensor base = lo.whole(self->buffer);
         Map inner(b.sizes.size());
         const Ranges ranges = lo.rangesOf(sizes);
