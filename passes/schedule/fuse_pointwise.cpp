@@ -84,13 +84,6 @@ std::optional<ExprMap> solve(const Producer& p, const std::vector<Expr>& at, con
     return out.size() == p.loops.size() ? std::optional<ExprMap>(out) : std::nullopt;
 }
 
-int64_t at64(Expr e) {
-    std::map<std::string, int64_t, std::less<>> values;
-    for (const auto& s : symbolsOf(e)) values[s] = 64;
-    auto v = evaluate(e, values);
-    return v.ok() ? *v : 64;
-}
-
 struct Reads { int sites = 0; double times = 0; };
 /// How often a kernel loads elements of a buffer.
 Reads readsOfBuffer(const Kernel& kernel, BufferId buffer) {
@@ -99,7 +92,7 @@ Reads readsOfBuffer(const Kernel& kernel, BufferId buffer) {
         if (t.access.buffer != buffer || t.write) continue;
         ++r.sites;
         double n = 1;
-        for (const Loop* l : t.loops) n *= double(at64(l->extent));
+        for (const Loop* l : t.loops) n *= double(typicalValue(l->extent, 64));
         r.times += n;
     }
     return r;
@@ -181,7 +174,7 @@ struct Verdicts { bool inlineIt = false; Refusal why{Reason::recompute_too_costl
 Verdicts worthIt(const PassContext& context, const LoopProgram& program, const std::string& name, const Kernel& kernel, BufferId buffer, double times, int sites, size_t readers,
                  const std::string& readerName) {
     Verdicts v;
-    const double elements = std::max<double>(1, double(at64(product(program.buffer(buffer).sizes))));
+    const double elements = std::max<double>(1, double(typicalValue(product(program.buffer(buffer).sizes), 64)));
     const double ratio = times / elements;
     const int cost = computationCost(kernel);
     // Guesses in units of one vector instruction: a round trip through cache costs about 6, so cheaper work is always recomputed; up to twice, three times that is
@@ -249,7 +242,7 @@ Result<LoopProgram> run(const LoopProgram& input, PassContext& context) {
         const Verdicts v = worthIt(context, program, kernel->name, *kernel, producer->buffer, times, sites, users.size(), readerName);
         if (!v.inlineIt) {
             Decision& d = context.explain(Verdict::Refused, v.why.reason, v.why.args, kernel->origins, {kernel->name, readerName});
-            d.bytes = at64(program.bytesOf(producer->buffer));
+            d.bytes = typicalValue(program.bytesOf(producer->buffer), 64);
             continue;
         }
         std::vector<std::pair<size_t, Kernel>> rewritten;
@@ -276,7 +269,7 @@ Result<LoopProgram> run(const LoopProgram& input, PassContext& context) {
             context.explain(Verdict::Refused, Reason::too_many_ops, {kernel->name, readerName, int64_t(instructionCount(*kernel)), maxInstructions}, kernel->origins, {kernel->name, readerName});
             continue;
         }
-        const int64_t bytes = at64(program.bytesOf(producer->buffer));
+        const int64_t bytes = typicalValue(program.bytesOf(producer->buffer), 64);
         for (auto& [u, copy] : rewritten) {
             Decision& d = v.repeated && users.size() > 1
                               ? context.explain(Verdict::Done, Reason::recomputed_cheap, {kernel->name, int64_t(users.size()), int64_t(computationCost(*kernel)), bytes}, copy.origins, {kernel->name, copy.name})

@@ -185,10 +185,7 @@ Result<LoopProgram> run(const LoopProgram& input, PassContext& context) {
             next.output.offset = next.output.offset + out.offset;
             next.origins.push_back(node->id);
             Decision& d = context.explain(Verdict::Done, Reason::fused_post_op, {node->name, next.name}, {next.origin, node->id}, {next.name, (*reader)->name});
-            std::map<std::string, int64_t, std::less<>> typical;
-            const Expr bytes = program.bytesOf(result);
-            for (const auto& s : symbolsOf(bytes)) typical[s] = 64;
-            if (auto v = evaluate(bytes, typical); v.ok()) d.bytes = 2 * *v;
+            d.bytes = 2 * typicalBytes(program, result);
             for (BufferId b : readsOf(program.items[at])) readers[size_t(b)].erase(at);
             for (BufferId b : readsOf(program.items[u])) readers[size_t(b)].erase(u);
             writers[size_t(result)].clear();

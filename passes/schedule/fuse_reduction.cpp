@@ -19,13 +19,6 @@ namespace {
 
 struct Candidate { size_t first, second; int64_t bytes; bool dependent; };
 
-int64_t at64(Expr e) {
-    std::map<std::string, int64_t, std::less<>> values;
-    for (const auto& s : symbolsOf(e)) values[s] = 64;
-    auto v = evaluate(e, values);
-    return v.ok() ? *v : 0;
-}
-
 /// Pairs of kernels with a common buffer; dependent ones first, then by bytes, then by distance.
 std::vector<Candidate> candidatesOf(const LoopProgram& program, const ItemGraph& items) {
     std::map<std::pair<size_t, size_t>, Candidate> pairs;
@@ -35,7 +28,7 @@ std::vector<Candidate> candidatesOf(const LoopProgram& program, const ItemGraph&
         std::set<size_t> users(items.readers(b.id).begin(), items.readers(b.id).end());
         users.insert(items.writers(b.id).begin(), items.writers(b.id).end());
         const std::vector<size_t> list(users.begin(), users.end());
-        const int64_t bytes = at64(program.bytesOf(b.id));
+        const int64_t bytes = typicalBytes(program, b.id);
         const std::set<size_t> writers(items.writers(b.id).begin(), items.writers(b.id).end());
         for (size_t x = 0; x < list.size(); ++x) {
             // A value read by very many (a mask, a table) would pair everything with everything: neighbours in the list are enough, chains form anyway.

@@ -56,14 +56,6 @@ const Kernel* FusionPair::kernel(size_t item) const {
 
 namespace {
 
-int64_t bytesAt64(const LoopProgram& p, BufferId b) {
-    const Expr e = p.bytesOf(b);
-    std::map<std::string, int64_t, std::less<>> at;
-    for (const auto& s : symbolsOf(e)) at[s] = 64;
-    auto v = evaluate(e, at);
-    return v.ok() ? *v : 0;
-}
-
 bool contains(const std::vector<BufferId>& v, BufferId b) { return std::find(v.begin(), v.end(), b) != v.end(); }
 
 std::optional<Refusal> libraryProducer(FusionPair& p) {
@@ -232,12 +224,12 @@ void FusionPair::prepare() {
     for (BufferId b : items.writes(first)) {
         if (contains(items.reads(second), b) || contains(items.writes(second), b)) {
             dependent = true;
-            sharedBytes += bytesAt64(program, b);
+            sharedBytes += typicalBytes(program, b);
         }
     }
     for (BufferId b : items.reads(first)) {
         if (contains(items.writes(second), b)) dependent = true;
-        if (contains(items.reads(second), b)) sharedBytes += bytesAt64(program, b);
+        if (contains(items.reads(second), b)) sharedBytes += typicalBytes(program, b);
     }
     if (const Kernel *x = kernel(first), *y = kernel(second); x && y) {
         a = *x;

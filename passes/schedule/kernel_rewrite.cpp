@@ -291,6 +291,15 @@ int computationCost(const Kernel& kernel) {
     return cost;
 }
 
+int64_t typicalValue(Expr e, int64_t otherwise) {
+    std::map<std::string, int64_t, std::less<>> at;
+    for (const auto& s : symbolsOf(e)) at[s] = 64;
+    auto v = evaluate(e, at);
+    return v.ok() ? *v : otherwise;
+}
+
+int64_t typicalBytes(const LoopProgram& program, BufferId b) { return typicalValue(program.bytesOf(b), 0); }
+
 bool isIndirect(const Access& a) {
     for (Expr e : a.index)
         for (const auto& s : symbolsOf(e))

@@ -26,6 +26,11 @@ void splitLoop(Kernel&, const std::string& var, Expr outer, Expr inner);
 int instructionCount(const Kernel&);
 int computationCost(const Kernel&);  ///< sum of the cost column of scalar_ops.def, loads counted as 2
 
+/// An expression with every size symbol taken as 64: for comparing and reporting sizes that are not known yet. `otherwise` where it has no value.
+int64_t typicalValue(Expr, int64_t otherwise);
+/// Bytes of a buffer in that sense; 0 where unknown.
+int64_t typicalBytes(const LoopProgram&, BufferId);
+
 /// One element touched, with the loops around it (outermost first).
 struct Touch {
     Access access;

@@ -6,13 +6,6 @@
 namespace fw {
 namespace {
 
-int64_t typicalValue(Expr e) {
-    std::map<std::string, int64_t, std::less<>> at;
-    for (const auto& s : symbolsOf(e)) at[s] = 64;
-    auto v = evaluate(e, at);
-    return v.ok() ? *v : 64;
-}
-
 /// Does indexA == indexB (with a already paired with b where earlier pairs were unified) force va == vb? Per coordinate: the difference is
 /// c * (va - vb) + rest with rest inside (-|c|, |c|).
 bool coordinateForces(Expr a, Expr b, const std::string& va, const std::string& vb, const Ranges& ranges) {
@@ -129,7 +122,7 @@ LoopMatch matchSpines(const Spine& a, const Spine& b, const std::vector<Touch>& 
                 if (conflicts.dependent ? !all : !any) continue;
                 usedA[i] = usedB[j] = true;
                 m.pairs.emplace_back(a.vars[i], b.vars[j]);
-                m.sharedIterations *= typicalValue(a.extents[i]);
+                m.sharedIterations *= typicalValue(a.extents[i], 64);
                 for (Touch& t : touchesB)
                     for (Expr& e : t.access.index) e = substitute(e, {{b.vars[j], Expr::symbol(a.vars[i])}});
                 added = true;

@@ -15,14 +15,6 @@
 namespace fw {
 namespace {
 
-int64_t at64(const LoopProgram& p, BufferId b) {
-    const Expr e = p.bytesOf(b);
-    std::map<std::string, int64_t, std::less<>> values;
-    for (const auto& s : symbolsOf(e)) values[s] = 64;
-    auto v = evaluate(e, values);
-    return v.ok() ? *v : 0;
-}
-
 /// "fused_add_tanh": the distinct op names of a kernel in program order, at most six.
 std::string fusedName(const Kernel& kernel, const GraphIndex& graph) {
     std::vector<std::string> names;
@@ -51,13 +43,13 @@ Result<LoopProgram> run(const LoopProgram& input, PassContext& context) {
         const size_t target = items.after(i).front() - 1;
         if (target <= i + 1) continue;
         int64_t made = 0, held = 0;
-        for (BufferId b : items.writes(i)) made += at64(program, b);
+        for (BufferId b : items.writes(i)) made += typicalBytes(program, b);
         for (BufferId b : items.reads(i)) {
             // An operand that someone later reads anyway is not held longer by this move.
             const auto& readers = items.readers(b);
             const auto kind = program.buffer(b).kind;
             const bool alive = kind == BufferKind::Input || kind == BufferKind::Constant || (!readers.empty() && readers.back() >= target);
-            if (!alive) held += at64(program, b);
+            if (!alive) held += typicalBytes(program, b);
         }
         if (made <= held) continue;
         const std::string name(itemName(program.items[i])), reader(itemName(program.items[target + 1]));
